@@ -1,0 +1,237 @@
+"""Run + qrels -> Benchmark: order, ties and gaps settled, ids become numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from falsify_cli.errors import InputError
+from falsify_cli.ids import Bools, Ids, Ints, Keys, Vocabulary
+from falsify_cli.read import Qrels, Run
+from falsify_cli.read.numbers import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judgments:
+    """The judged documents of N queries, sorted by query, then document.
+
+    queries: N ids sorted by their bytes. query, document, grade: (m,) each;
+    document is a code of the vocabulary, which is sorted by bytes as well.
+    """
+
+    queries: list[str]
+    vocabulary: Vocabulary
+    query: Ints
+    document: Ints
+    grade: Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lists:
+    """The ranked lists of N queries, as far down as they were kept.
+
+    starts: (N + 1,) where each list begins among the m lines.
+    documents: (m,) ids, best first. codes: (m,) their codes, -1 where unjudged.
+    ranks: (m,) from 1. tie_firsts, tie_lasts: (m,) the ranks at which the line's
+    block of equal scores begins and ends. lengths: (N,) documents listed in the file.
+    """
+
+    starts: Ints
+    documents: Ids
+    codes: Ints
+    ranks: Ints
+    queries: Ints
+    tie_firsts: Ints
+    tie_lasts: Ints
+    lengths: Ints
+
+    def of(self, query: int, depth: int | None) -> list[str]:
+        """The ids of one list, best first."""
+        low, high = self.starts[query], self.starts[query + 1]
+        places = np.arange(low, high if depth is None else min(high, low + depth))
+        return self.documents.take(places).to_list()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Oddities:
+    """What is odd but legal in a run, counted in queries.
+
+    rank_contradicts: the rank column orders the list otherwise than the scores.
+    single_precision: scores that differ, and are equal as 32-bit floats.
+    first_is_query: ids of the queries whose best document is the query itself.
+    """
+
+    rank_contradicts: int
+    single_precision: int
+    first_is_query: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Benchmark:
+    """One run over one set of judged queries.
+
+    answered: (N,) whether the run lists anything. ignored: the run's queries that
+    nobody judged. corpus_seen: distinct documents in run and qrels together.
+    """
+
+    judgments: Judgments
+    lists: Lists
+    answered: Bools
+    ignored: tuple[str, ...]
+    corpus_seen: int
+    oddities: Oddities
+
+    def __len__(self) -> int:
+        return len(self.judgments.queries)
+
+
+def judged_share(benchmark: Benchmark, depth: int | None) -> float:
+    """The share of listed documents, down to a depth, that their query has judged."""
+    lists, judgments = benchmark.lists, benchmark.judgments
+    lines = np.arange(len(lists.codes))
+    if depth is not None:
+        lines = np.flatnonzero(lists.ranks <= depth)
+    size = len(judgments.vocabulary)
+    known = lists.codes[lines] >= 0
+    pairs = lists.queries[lines[known]] * size + lists.codes[lines[known]]
+    judged = np.isin(pairs, judgments.query * size + judgments.document)
+    return float(judged.sum() / max(len(lines), 1))
+
+
+def join(run: Run, qrels: Qrels, *, answered_only: bool = False) -> Benchmark:
+    """Bring a run and its qrels together.
+
+    answered_only: leave out the judged queries that the run does not answer.
+    Raises InputError where they have no query in common.
+    """
+    place_of = {query: place for place, query in enumerate(qrels.queries)}
+    judged = np.array([place_of.get(q, -1) for q in run.queries], np.int64)
+    if not (judged >= 0).any():
+        raise InputError(_no_common_query(run, qrels))
+    lengths = np.zeros(len(qrels.queries), np.int64)
+    lengths[judged[judged >= 0]] = run.listed[judged >= 0]
+    judgments = Judgments(
+        qrels.queries, qrels.vocabulary, qrels.query, qrels.document, qrels.grade
+    )
+    if answered_only:
+        judgments, number = _restricted(judgments, lengths > 0)
+        judged = np.where(judged >= 0, number[judged], -1)
+        lengths = lengths[lengths > 0]
+    lists, oddities = _ordered(run, judged, judgments, lengths)
+    ignored = tuple(
+        query for query, place in zip(run.queries, judged, strict=True) if place < 0
+    )
+    corpus = _distinct_documents(run.document_keys, qrels.vocabulary.ids.keys())
+    return Benchmark(judgments, lists, lengths > 0, ignored, corpus, oddities)
+
+
+def _distinct_documents(listed: Keys, judged: Keys) -> int:
+    places = np.searchsorted(listed, judged)
+    places[places == len(listed)] = 0
+    return len(listed) + int((listed[places] != judged).sum())
+
+
+def _restricted(judgments: Judgments, stay: Bools) -> tuple[Judgments, Ints]:
+    """Keep some queries; also returns the new number of each old one, or -1."""
+    number = np.where(stay, np.cumsum(stay) - 1, -1)
+    rows = stay[judgments.query]
+    queries = [q for q, s in zip(judgments.queries, stay.tolist(), strict=True) if s]
+    kept = Judgments(
+        queries,
+        judgments.vocabulary,
+        number[judgments.query[rows]],
+        judgments.document[rows],
+        judgments.grade[rows],
+    )
+    return kept, number
+
+
+def _ordered(
+    run: Run, judged: Ints, judgments: Judgments, lengths: Ints
+) -> tuple[Lists, Oddities]:
+    """Order every list: score descending, ties by document id descending."""
+    query = judged[run.query]
+    order = _by_score(query, run.scores)
+    query, scores = query[order], run.scores[order]
+    documents = run.documents.take(order)
+    firsts, lasts = _blocks(query, scores)
+    tied = np.flatnonzero(lasts > firsts)
+    if len(tied):
+        by_id = np.empty(len(tied), np.int64)
+        by_id[documents.take(tied).order()] = np.arange(len(tied))
+        moved = tied[np.lexsort((-by_id, firsts[tied]))]
+        documents = _moved(documents, tied, moved)
+        order[tied] = order[moved]
+    starts = np.searchsorted(query, np.arange(len(judgments.queries) + 1))
+    offsets = starts[query] - 1
+    lists = Lists(
+        starts,
+        documents,
+        judgments.vocabulary.codes(documents),
+        np.arange(len(query)) - offsets,
+        query,
+        firsts - offsets,
+        lasts - offsets,
+        lengths,
+    )
+    return lists, _oddities(lists, scores, run.ranks[order], judgments)
+
+
+def _by_score(query: Ints, scores: Floats) -> Ints:
+    """The order of the judged lines by query, then score descending.
+
+    A run in that order already, as most are, is seen to be so and not sorted: 0.1 s
+    against 1.6 for seven million lines.
+    """
+    falling = scores[1:] <= scores[:-1]
+    in_order = (query[1:] > query[:-1]) | ((query[1:] == query[:-1]) & falling)
+    if in_order.all():
+        return np.flatnonzero(query >= 0)
+    rows = np.flatnonzero(query >= 0)
+    return rows[np.lexsort((-scores[rows], query[rows]))]
+
+
+def _blocks(query: Ints, scores: Floats) -> tuple[Ints, Ints]:
+    """(m,) the first and the last line of every line's block of equal scores."""
+    if not len(query):
+        return query, query
+    new = (query[1:] != query[:-1]) | (scores[1:] != scores[:-1])
+    firsts = np.concatenate([[0], np.flatnonzero(new) + 1])
+    sizes = np.diff(firsts, append=len(query))
+    return np.repeat(firsts, sizes), np.repeat(firsts + sizes - 1, sizes)
+
+
+def _moved(documents: Ids, places: Ints, sources: Ints) -> Ids:
+    starts, lengths = documents.starts.copy(), documents.lengths.copy()
+    starts[places] = documents.starts[sources]
+    lengths[places] = documents.lengths[sources]
+    return Ids(documents.buffer, starts, lengths)
+
+
+def _oddities(
+    lists: Lists, scores: Floats, ranks: Floats, judgments: Judgments
+) -> Oddities:
+    same_query = lists.queries[1:] == lists.queries[:-1]
+    falls = same_query & (scores[1:] < scores[:-1])
+    with np.errstate(over="ignore"):
+        single = scores.astype(np.float32)
+    contradicted = lists.queries[1:][falls & (ranks[1:] < ranks[:-1])]
+    merged = lists.queries[1:][falls & (single[1:] == single[:-1])]
+    answered = np.flatnonzero(np.diff(lists.starts))
+    best = lists.documents.take(lists.starts[answered])
+    queries = [judgments.queries[q] for q in answered.tolist()]
+    itself = np.flatnonzero(best.equal(Ids.of(queries)))
+    return Oddities(
+        len(np.unique(contradicted)),
+        len(np.unique(merged)),
+        tuple(queries[i] for i in itself.tolist()),
+    )
+
+
+def _no_common_query(run: Run, qrels: Qrels) -> str:
+    ours, theirs = ", ".join(run.queries[:3]), ", ".join(qrels.queries[:3])
+    return (
+        f"{run.facts.name or 'run'}: expected a query of "
+        f"{qrels.facts.name or 'qrels'}, found none: {ours} against {theirs}"
+    )

@@ -1,0 +1,50 @@
+"""The numbers a reader may argue with: value, unit, reason."""
+
+# The default metric: graded, with a cutoff, and what most leaderboards print.
+METRIC = "nDCG@10"
+
+# The margin every gap has to clear, in metric units. 0.05 is the difference that
+# IR tests have long called material (Sparck Jones, 1974).
+TAU = 0.05
+
+# The family-wise error rate of the four intervals together.
+ALPHA = 0.05
+
+# Draws of each null, and the base number of resamples of the interval.
+N_BOOT = 1000
+
+# The fewest draws that leave an order statistic to read an end from.
+N_BOOT_LEAST = 200
+
+# The seed of every stream.
+SEED = 0
+
+# The lowest grade that counts as relevant, as trec_eval -l.
+REL_LEVEL = 1
+
+# Queries of the real run that are scored by pytrec_eval as well, in every gate.
+SELF_CHECK_QUERIES = 200
+
+# The largest difference between our kernel and pytrec_eval, in metric units.
+SELF_CHECK_TOLERANCE = 1e-9
+
+# The cutoff of the companion metric where the graded metric has none.
+COMPANION_CUTOFF = 10
+
+# A tie range narrower than this cannot move a score's third decimal.
+TIE_RANGE_SHOWN = 0.0005
+
+# Cells of an array held at once while drawing or resampling: 4 MB of doubles,
+# which stays in the second-level cache's neighbourhood and bounds the memory.
+BLOCK_CELLS = 1 << 19
+
+# Bytes of a file parsed at once; 1 MB of a run is some 25,000 lines.
+CHUNK_BYTES = 1 << 20
+
+# The same where M is written out densely: 32 MB, and the larger the block, the
+# fewer times M is written out.
+DENSE_BLOCK_CELLS = 1 << 22
+
+# Threads that parse a file: two keep one core reading and one joining, and more
+# have not been measured to help.
+MOST_THREADS = 4

@@ -1,0 +1,136 @@
+"""Benchmark + metric -> Grading: the run's scores, and against every gold set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from falsify_cli import defaults
+from falsify_cli.benchmark import Benchmark, Lists
+from falsify_cli.gold import Gold, gold_of
+from falsify_cli.hits import Hits, Inverted, crossed_hits, own_hits
+from falsify_cli.ids import Ints
+from falsify_cli.metrics import KERNELS, Kernel, Metric, score_cells
+from falsify_cli.read.numbers import Floats
+
+
+class Scorer(Protocol):
+    """Turns hits into scores; a kernel of ours, or pytrec_eval."""
+
+    def __call__(self, hits: Hits, queries: Ints, sets: Ints) -> tuple[Ints, Floats]:
+        """Score every cell that has a hit.
+
+        queries, sets: (hits,) whose list and whose gold a hit's cell is about.
+        Returns (c,) cells in ascending order and (c,) scores.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelScorer:
+    """Scores cells with a kernel of ours."""
+
+    kernel: Kernel
+    norms: Floats
+
+    def __call__(self, hits: Hits, queries: Ints, sets: Ints) -> tuple[Ints, Floats]:
+        """Score every cell that has a hit."""
+        return score_cells(self.kernel, hits, self.norms, sets)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrix:
+    """M: every list against every distinct gold set, where it is not zero.
+
+    rows, columns: (nnz,) query and set, sorted. values: (nnz,) scores.
+    shape: N queries, U sets.
+    """
+
+    rows: Ints
+    columns: Ints
+    values: Floats
+    shape: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grading:
+    """One metric over one benchmark: all that the nulls look at.
+
+    scores: (N,) of the run. depth: the rank beyond which nothing counts, if any.
+    list_lengths: (N,) documents in null C's list of each query. corpus: how many
+    there are to retrieve.
+    """
+
+    metric: Metric
+    gold: Gold
+    lists: Lists
+    vocabulary_size: int
+    scores: Floats
+    matrix: Matrix
+    scorer: Scorer
+    depth: int | None
+    top_k: int | None
+    list_lengths: Ints
+    corpus: int
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def score(self) -> float:
+        """The mean over all judged queries."""
+        return float(self.scores.mean())
+
+
+def grade(
+    benchmark: Benchmark, metric: Metric, *, top_k: int | None, corpus: int
+) -> Grading:
+    """Grade a run under a metric, against its own gold and everybody else's.
+
+    top_k: cut the lists there, whatever the metric's cutoff.
+    """
+    kernel = KERNELS[metric.measure]
+    gold = gold_of(
+        benchmark.judgments,
+        level=1 if kernel.graded else metric.level,
+        graded=kernel.graded,
+        top1=metric.top1,
+    )
+    scorer = KernelScorer(kernel, kernel.norms(gold, metric.cutoff))
+    depth = min((d for d in (metric.cutoff, top_k) if d is not None), default=None)
+    lists, size = benchmark.lists, len(benchmark.judgments.vocabulary)
+    hits = own_hits(lists, gold, depth, size)
+    scores = np.zeros(len(benchmark))
+    cells, values = scorer(hits, hits.cells, gold.sets[hits.cells])
+    scores[cells] = values
+    length = metric.cutoff if top_k is None else top_k
+    lengths = np.minimum(lists.lengths if length is None else length, corpus)
+    return Grading(
+        metric,
+        gold,
+        lists,
+        size,
+        scores,
+        _matrix(lists, gold, scorer, depth, size),
+        scorer,
+        depth,
+        top_k,
+        np.broadcast_to(lengths, scores.shape),
+        corpus,
+    )
+
+
+def _matrix(
+    lists: Lists, gold: Gold, scorer: Scorer, depth: int | None, vocabulary_size: int
+) -> Matrix:
+    count = len(gold.sizes)
+    inverted = Inverted.of(gold, vocabulary_size)
+    parts: list[tuple[Ints, Floats]] = []
+    for hits in crossed_hits(lists, gold, inverted, depth, defaults.BLOCK_CELLS):
+        parts.append(scorer(hits, hits.cells // count, hits.cells % count))
+    cells = np.concatenate([np.zeros(0, np.int64), *(cells for cells, _ in parts)])
+    values = np.concatenate([np.zeros(0), *(values for _, values in parts)])
+    rows, columns = np.divmod(cells, max(count, 1))
+    return Matrix(rows, columns, values, (len(gold.sets), count))

@@ -1,0 +1,132 @@
+"""A list scored against a gold set, as hits: (cell, rank, grade) rows.
+
+A cell is one list against one gold set: a query of the run, a query against another
+query's gold, a query in one draw of a null. Its score depends on its hits and on
+the gold's owner alone, so one kernel a metric serves the run and all four nulls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from falsify_cli.benchmark import Lists
+from falsify_cli.gold import Gold
+from falsify_cli.ids import Ints
+from falsify_cli.read.numbers import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hits:
+    """n hits sorted by cell, then rank.
+
+    cells: (n,) any whole number. ranks: (n,) from 1. grades: (n,) gains.
+    """
+
+    cells: Ints
+    ranks: Ints
+    grades: Floats
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @property
+    def starts(self) -> Ints:
+        """(cells with a hit,) the first hit of each."""
+        if not len(self):
+            return np.zeros(0, np.int64)
+        return np.concatenate([[0], np.flatnonzero(np.diff(self.cells)) + 1])
+
+    @classmethod
+    def sort(cls, cells: Ints, ranks: Ints, grades: Floats) -> Hits:
+        """Put hits in order; no two of them share cell and rank."""
+        order = np.lexsort((ranks, cells))
+        return cls(cells[order], ranks[order], grades[order])
+
+
+def sums_at(places: Ints, values: Floats, count: int) -> Floats:
+    """(count,) the sum of the values at each place, added in their order."""
+    added: Floats = np.bincount(places, values, count)  # type: ignore[assignment]
+    return added
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inverted:
+    """The gold sets that hold each document.
+
+    starts: (D + 1,); sets, grades: (m,) sorted by document, then set.
+    """
+
+    starts: Ints
+    sets: Ints
+    grades: Floats
+
+    @classmethod
+    def of(cls, gold: Gold, vocabulary_size: int) -> Inverted:
+        """Turn gold sets inside out."""
+        order = np.argsort(gold.documents, kind="stable")
+        starts = np.searchsorted(gold.documents[order], np.arange(vocabulary_size + 1))
+        return cls(starts, gold.owners[order], gold.grades[order])
+
+
+def own_hits(lists: Lists, gold: Gold, depth: int | None, vocabulary: int) -> Hits:
+    """The run against its own gold: cell q is query q."""
+    lines, grades = own_lines(lists, gold, vocabulary)
+    if depth is not None:
+        near = lists.ranks[lines] <= depth
+        lines, grades = lines[near], grades[near]
+    return Hits(lists.queries[lines], lists.ranks[lines], grades)
+
+
+def own_lines(lists: Lists, gold: Gold, vocabulary: int) -> tuple[Ints, Floats]:
+    """The lines of the lists that are relevant to their query, and their gains."""
+    lines = np.flatnonzero((lists.codes >= 0) & (gold.sets[lists.queries] >= 0))
+    keys = gold.owners * vocabulary + gold.documents
+    order = np.argsort(keys)
+    wanted = gold.sets[lists.queries[lines]] * vocabulary + lists.codes[lines]
+    places = np.searchsorted(keys, wanted, sorter=order)
+    places = order[np.minimum(places, len(keys) - 1)] if len(keys) else places
+    met = keys[places] == wanted if len(keys) else np.zeros(len(lines), np.bool_)
+    return lines[met], gold.grades[places[met]]
+
+
+def crossed_hits(
+    lists: Lists, gold: Gold, inverted: Inverted, depth: int | None, block: int
+) -> Iterator[Hits]:
+    """The run against every gold set: cell q * U + u is query q against set u.
+
+    Yields blocks of whole queries of about block hits, in the order of queries.
+    """
+    codes = lists.codes
+    near = codes >= 0
+    if depth is not None:
+        near &= lists.ranks <= depth
+    lines = np.flatnonzero(near)
+    counts = np.diff(inverted.starts)[codes[lines]]
+    lines, counts = lines[counts > 0], counts[counts > 0]
+    count = len(gold.sizes)
+    for low, high in _query_blocks(lists.queries[lines], counts, block):
+        some, times = lines[low:high], counts[low:high]
+        line = np.repeat(np.arange(low, high), times)
+        first = inverted.starts[codes[some]] - (np.cumsum(times) - times)
+        places = np.repeat(first, times) + np.arange(len(line))
+        cells = lists.queries[lines[line]] * count + inverted.sets[places]
+        # Lines come by query and rank, so a stable sort by cell keeps the ranks.
+        order = np.argsort(cells, kind="stable")
+        yield Hits(
+            cells[order],
+            lists.ranks[lines[line[order]]],
+            inverted.grades[places[order]],
+        )
+
+
+def _query_blocks(queries: Ints, counts: Ints, block: int) -> Iterator[tuple[int, int]]:
+    """Cut lines into stretches of whole queries with about block hits in each."""
+    if not len(queries):
+        return
+    borders = np.flatnonzero(np.diff(queries, prepend=-1))
+    before = (np.cumsum(counts) - counts)[borders] // block
+    starts = borders[np.diff(before, prepend=-1) > 0].tolist()
+    yield from zip(starts, [*starts[1:], len(queries)], strict=True)

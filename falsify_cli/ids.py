@@ -1,0 +1,243 @@
+"""A column of ids: UTF-8 byte strings kept in one buffer, compared without Python.
+
+Ids are opaque: two are the same when their bytes are. They hold no NUL byte, so the
+eight-byte words of an id, padded with zeros, are the id itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes = npt.NDArray[np.uint8]
+Ints = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
+Bools = npt.NDArray[np.bool_]
+
+WORD = 8
+# Every buffer ends in this many zeros, so that a word can be read past its last id.
+PADDING = bytes(WORD)
+# Ids longer than this are hashed one by one: a loop over their words would cost a
+# numpy call a word, 100,000 calls for one id of a megabyte.
+LONG = 64
+
+_MASKS = np.array([(1 << 8 * n) - 1 for n in range(WORD)] + [2**64 - 1], np.uint64)
+# The odd constants of splitmix64 (Steele, Lea & Flood, 2014).
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_SHIFT = np.uint64(29)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ids:
+    """A column of n ids.
+
+    buffer: bytes of all ids, ending in at least eight spare bytes.
+    starts, lengths: (n,) in bytes.
+    """
+
+    buffer: Bytes
+    starts: Ints
+    lengths: Ints
+
+    @classmethod
+    def of(cls, texts: Iterable[str | bytes]) -> Ids:
+        """Make a column from strings.
+
+        >>> Ids.of(["d1", "d22"])[1]
+        'd22'
+        """
+        parts = [t.encode() if isinstance(t, str) else t for t in texts]
+        lengths = np.fromiter(map(len, parts), np.int64, len(parts))
+        buffer = np.frombuffer(b"".join(parts) + PADDING, np.uint8)
+        return cls(buffer, _offsets(lengths), lengths)
+
+    @classmethod
+    def concatenate(cls, columns: Sequence[Ids]) -> Ids:
+        """Join columns whose buffers hold nothing but their ids and the padding."""
+        if len(columns) == 1:
+            return columns[0]
+        lengths = np.concatenate([c.lengths for c in columns] or [np.zeros(0, int)])
+        bodies = [c.buffer[: len(c.buffer) - WORD] for c in columns]
+        buffer = np.concatenate([*bodies, np.zeros(WORD, np.uint8)])
+        return cls(buffer, _offsets(lengths), lengths)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, index: int) -> str:
+        return self.bytes_at(index).decode()
+
+    def bytes_at(self, index: int) -> bytes:
+        """The bytes of one id."""
+        start = self.starts[index]
+        return self.buffer[start : start + self.lengths[index]].tobytes()
+
+    def to_list(self) -> list[str]:
+        """All ids as strings."""
+        body = self.buffer.tobytes()
+        ends = (self.starts + self.lengths).tolist()
+        starts = self.starts.tolist()
+        return [body[a:b].decode() for a, b in zip(starts, ends, strict=True)]
+
+    def take(self, indices: npt.NDArray[Any]) -> Ids:
+        """The ids at these places, in the same buffer."""
+        return Ids(self.buffer, self.starts[indices], self.lengths[indices])
+
+    def compact(self) -> Ids:
+        """The same ids in a buffer of their own, one behind the other."""
+        starts = _offsets(self.lengths)
+        buffer = np.zeros(int(self.lengths.sum()) + WORD, np.uint8)
+        source = np.repeat(self.starts - starts, self.lengths)
+        source += np.arange(len(source))
+        buffer[: len(source)] = self.buffer[source]
+        return Ids(buffer, starts, self.lengths)
+
+    def words(self, number: int) -> Keys:
+        """Bytes 8 * number to 8 * number + 7 of every id, zeros past its end."""
+        rest = np.clip(self.lengths - WORD * number, 0, WORD)
+        starts = np.where(rest > 0, self.starts + WORD * number, 0)
+        # Overlapping eight-byte views of the buffer: one unaligned load an id, where
+        # eight gathers of single bytes take five times as long.
+        view = np.ndarray((len(self.buffer) - WORD + 1,), "<u8", self.buffer, 0, (1,))
+        return view[starts] & _MASKS[rest]
+
+    def keys(self, salt: int = 0) -> Keys:
+        """(n,) 64-bit keys; equal ids have equal keys, with salt 0 short ids only.
+
+        Up to eight bytes the key of salt 0 is the id, so no two of them collide;
+        beyond, and with another salt, it is a hash.
+        """
+        keys = self.words(0)
+        if salt:
+            keys = mixed(keys ^ np.uint64(salt))
+        longest = int(self.lengths.max(initial=0))
+        for number in range(1, -(-min(longest, LONG) // WORD)):
+            more = np.flatnonzero(self.lengths > WORD * number)
+            words = self.take(more).words(number)
+            keys[more] = mixed(keys[more] + _MIX_1) ^ words * _MIX_2
+        for index in np.flatnonzero(self.lengths > LONG).tolist():
+            digest = hashlib.blake2b(
+                self.bytes_at(index), digest_size=8, salt=bytes([salt])
+            )
+            keys[index] = int.from_bytes(digest.digest(), "little")
+        return keys
+
+    def equal(self, other: Ids) -> Bools:
+        """(n,) whether each id is the other column's id at the same place."""
+        same: Bools = self.lengths == other.lengths
+        places = np.flatnonzero(same)
+        longest = int(self.lengths[places].max(initial=0))
+        for number in range(-(-min(longest, LONG) // WORD)):
+            mine, theirs = self.take(places), other.take(places)
+            differ = mine.words(number) != theirs.words(number)
+            same[places[differ]] = False
+        for index in np.flatnonzero(same & (self.lengths > LONG)).tolist():
+            same[index] = self.bytes_at(index) == other.bytes_at(index)
+        return same
+
+    def order(self) -> Ints:
+        """(n,) the indices that sort the ids by their bytes, ascending."""
+        longest = int(self.lengths.max(initial=0))
+        if longest > LONG:
+            return np.array(sorted(range(len(self)), key=self.bytes_at), np.int64)
+        numbers = range(-(-longest // WORD))
+        # Big-endian words compare as the bytes do; zero padding puts a prefix first.
+        columns = [self.words(number).byteswap() for number in reversed(numbers)]
+        return np.lexsort(columns) if columns else np.arange(len(self))
+
+
+def _offsets(lengths: Ints) -> Ints:
+    return np.cumsum(lengths) - lengths
+
+
+def mixed(keys: Keys) -> Keys:
+    """Scatter keys over all 64 bits."""
+    keys = (keys ^ (keys >> _SHIFT)) * _MIX_1
+    return keys ^ (keys >> _SHIFT)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vocabulary:
+    """Different ids in the order of their bytes, and where to find each.
+
+    ids: (n,) sorted. The code of an id is its place there.
+    """
+
+    ids: Ids
+    salt: int
+    keys: Keys  # (n,) sorted
+    places: Ints  # (n,) the code behind each key
+
+    @classmethod
+    def of(cls, ids: Ids) -> Vocabulary:
+        """Collect the different ids of a column.
+
+        Exact: a salt under which two different ids share a key is given up for the
+        next one, so that a hash never decides what is the same.
+        """
+        salt, first = _distinct(ids)
+        unique = ids.take(first).compact()
+        unique = unique.take(unique.order()).compact()
+        keys = unique.keys(salt)
+        places = np.argsort(keys)
+        return cls(unique, salt, keys[places], places)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def codes(self, ids: Ids) -> Ints:
+        """(m,) the code of every id, -1 for one that is not in the vocabulary."""
+        if not len(self):
+            return np.full(len(ids), -1)
+        keys = ids.keys(self.salt)
+        maybe = np.flatnonzero(_may_contain(self.keys, keys))
+        slots = np.searchsorted(self.keys, keys[maybe])
+        slots[slots == len(self)] = 0
+        met = self.keys[slots] == keys[maybe]
+        maybe, places = maybe[met], self.places[slots[met]]
+        # A key that is met may be another id's: the bytes decide.
+        same = ids.take(maybe).equal(self.ids.take(places))
+        codes = np.full(len(ids), -1)
+        codes[maybe[same]] = places[same]
+        return codes
+
+
+def _distinct(ids: Ids) -> tuple[int, Ints]:
+    """A salt that keeps different ids apart, and the place of one of each."""
+    for salt in range(256):
+        _, first, inverse = np.unique(
+            ids.keys(salt), return_index=True, return_inverse=True
+        )
+        if ids.equal(ids.take(first[inverse])).all():
+            return salt, first
+    raise AssertionError("256 hashes collided on one column")
+
+
+def _may_contain(few: Keys, many: Keys) -> Bools:
+    """Whether each of many could be one of few, by a 64 KB table of low bits.
+
+    On 7 million documents against 7,400 judged ones this takes 0.03 s where binary
+    search takes 0.5 s for all of them.
+    """
+    fold = np.uint64(0xFFFF)
+    table = np.zeros(1 << 16, np.bool_)
+    table[mixed(few) & fold] = True
+    result: Bools = table[mixed(many) & fold]
+    return result
+
+
+def number(ids: Ids) -> tuple[Ints, Ints]:
+    """Number the different ids of a column.
+
+    Returns (n,) the number of each id, and (m,) the place of one id of each number.
+    """
+    salt, first = _distinct(ids)
+    keys = ids.keys(salt)
+    numbers = np.searchsorted(keys[first], keys)
+    return numbers, first

@@ -1,0 +1,172 @@
+"""What is odd but legal, or follows from the benchmark, in one line each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from falsify_cli import defaults
+from falsify_cli.benchmark import Benchmark, Lists
+from falsify_cli.gold import Gold
+from falsify_cli.grading import Grading
+from falsify_cli.interval import Groups, Interval
+from falsify_cli.nulls import capped_queries
+from falsify_cli.read import FileFacts, Qrels, Run
+from falsify_cli.ties import Ties
+
+# The share of queries that list themselves first from which it is no accident.
+_SELF_SHARE = 0.01
+
+
+def input_notices(run: Run, qrels: Qrels, benchmark: Benchmark) -> list[str]:
+    """What the files and their join hold."""
+    count, answered = len(benchmark), int(benchmark.answered.sum())
+    odd = benchmark.oddities
+    lines = [*_layout("run", run.facts), *_layout("qrels", qrels.facts)]
+    if qrels.repeated:
+        lines.append(f"{_s(qrels.repeated, 'duplicate judgment')} counted once.")
+    if answered < count:
+        lines.append(
+            f"{count - answered} of {count} judged queries have no results in the "
+            f"run; each scores 0."
+        )
+    if benchmark.ignored:
+        lines.append(
+            f"{_s(len(benchmark.ignored), 'query', 'queries')} of the run "
+            f"({_some(benchmark.ignored)}) have no judgments and are ignored."
+        )
+    if run.dropped:
+        lines.append(f"{_s(run.dropped, 'row')} dropped: the document is the query.")
+    if odd.rank_contradicts:
+        lines.append(
+            f"The rank column contradicts the scores in "
+            f"{_s(odd.rank_contradicts, 'query', 'queries')}; the scores decide."
+        )
+    if odd.single_precision:
+        lines.append(
+            f"{_s(odd.single_precision, 'query', 'queries')} have scores that are "
+            f"equal only as 32-bit floats: older trec_eval and pytrec_eval break "
+            f"those as ties, and may print another score."
+        )
+    if len(odd.first_is_query) > _SELF_SHARE * max(answered, 1):
+        lines.append(
+            f"{_s(len(odd.first_is_query), 'query', 'queries')} "
+            f"({_some(odd.first_is_query)}) list the document of their own id first; "
+            f"--drop-self removes such rows."
+        )
+    return lines
+
+
+def _layout(kind: str, facts: FileFacts) -> list[str]:
+    return [f"{facts.name or kind}: {', '.join(facts.notes)}."] if facts.notes else []
+
+
+def metric_notices(grading: Grading, ties: Ties | None, share: float) -> list[str]:
+    """What a metric makes of run and benchmark."""
+    gold, lines = grading.gold, []
+    empty = int((gold.sets < 0).sum())
+    if empty:
+        lines.append(
+            f"{_s(empty, 'judged query', 'judged queries')} have no relevant document; "
+            f"each scores 0."
+        )
+    if not share:
+        lines.append(
+            "None of the documents listed is judged for its query (judged share 0%): "
+            "do run and qrels name documents the same way?"
+        )
+    if ties is not None:
+        lines += _tie_notices(ties)
+    lines += _coincidences(gold)
+    if one_list_for_all(grading.lists, grading.depth):
+        lines.append(
+            "Query-blind: every query gets the same list, so the gap to A is 0."
+        )
+    if grading.metric.cutoff is None and grading.top_k is None:
+        lines.append(
+            "C's lists are as long as the run's own, for want of a cutoff; --top-k "
+            "sets their length whatever the run."
+        )
+    return lines
+
+
+def _tie_notices(ties: Ties) -> list[str]:
+    lines = []
+    if ties.high - ties.low > defaults.TIE_RANGE_SHOWN:
+        lines.append(
+            f"Ties: equal scores decide the order in "
+            f"{_s(ties.queries, 'query', 'queries')}; broken otherwise, the score "
+            f"lies between {ties.low:.4f} and {ties.high:.4f}."
+        )
+        if ties.all_equal:
+            lines.append(
+                f"All scores are equal in "
+                f"{_s(ties.all_equal, 'query', 'queries')}: the ids alone order them."
+            )
+    return lines
+
+
+def _coincidences(gold: Gold) -> list[str]:
+    """Which nulls say the same here, or nothing; and whether labels are capped."""
+    lines = []
+    sizes, sets = gold.query_sizes, len(gold.sizes)
+    complete = bool((sizes > 0).all())
+    if sets == 1:
+        lines.append("All queries share one gold set: A, B and D say nothing here.")
+    elif complete and sets == len(sizes):
+        lines.append("All gold sets are distinct: B expects the same as A.")
+    if sets > 1 and (sizes == 1).all():
+        lines.append("One relevant document a query: D expects the same as A.")
+    capped = capped_queries(gold)
+    if capped and (sizes > 1).any():
+        lines.append(
+            f"D draws some label too rarely in {_s(capped, 'query', 'queries')}: it "
+            f"is more popular than one draw a query can show, which errs towards "
+            f"passing D."
+        )
+    return lines
+
+
+def paraphrase_notice(gold: Gold, groups: Groups) -> list[str]:
+    """Whether queries look like several wordings of one need."""
+    shared = (gold.multiplicities > 1) & (gold.sizes > 1)
+    if not shared.any() or len(groups.sizes) < len(groups.codes):
+        return []
+    counts = f"{len(gold.sets)} queries but only {len(gold.sizes)} gold sets"
+    return [f"{counts}: if these are paraphrases the verdict is too sure; use --group."]
+
+
+def one_list_for_all(lists: Lists, depth: int | None) -> bool:
+    """Whether all queries, several of them, list the same documents."""
+    sizes = np.diff(lists.starts)
+    if depth is not None:
+        sizes = np.minimum(sizes, depth)
+    if len(sizes) < 2 or not sizes[0] or (sizes != sizes[0]).any():
+        return False
+    lines = (lists.starts[:-1, None] + np.arange(sizes[0])).reshape(-1)
+    first = np.tile(np.arange(sizes[0]), len(sizes))
+    documents = lists.documents
+    return bool(documents.take(lines).equal(documents.take(first)).all())
+
+
+def resampling_notice(letter: str, interval: Interval, tau: float) -> list[str]:
+    """Whether more resamples could move an end across its line."""
+    near = [
+        f"the {end} end of {letter} lies within its resampling error of {name}"
+        for end, value, error, line, name in (
+            ("lower", interval.low, interval.low_error, tau, "tau"),
+            ("upper", interval.high, interval.high_error, 2 * tau, "2 tau"),
+        )
+        if abs(value - line) < error
+    ]
+    if not near:
+        return []
+    text = f"{' and '.join(near)}; a larger --n-boot makes it sharper."
+    return [text[0].upper() + text[1:]]
+
+
+def _s(count: int, one: str, many: str | None = None) -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def _some(names: tuple[str, ...], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

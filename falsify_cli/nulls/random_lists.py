@@ -1,0 +1,244 @@
+"""Null C: the same gold, lists drawn at random from the corpus."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from falsify_cli import defaults
+from falsify_cli.grading import Grading
+from falsify_cli.hits import Hits, sums_at
+from falsify_cli.ids import Ints
+from falsify_cli.metrics import discounts, ideal_gains
+from falsify_cli.nulls.draws import (
+    TAG_C_CHOICE,
+    TAG_C_COUNTS,
+    TAG_C_RANKS,
+    Null,
+    blocks,
+    finished,
+    spread,
+    stream,
+)
+from falsify_cli.read.numbers import Floats
+
+
+def retrieved_at_random(grading: Grading, n_boot: int, seed: int) -> Null:
+    """Null C: each list is replaced by documents drawn uniformly from the corpus."""
+    of_query = expected_random_retrieval(grading)
+    return finished("C", grading, _random_lists(grading, n_boot, seed), of_query)
+
+
+def _random_lists(grading: Grading, n_boot: int, seed: int) -> Iterator[Floats]:
+    """Yield blocks of (b, N) scores of random lists; only their hits are made."""
+    count, gold = len(grading), grading.gold
+    tables = _HitCounts.of(gold.query_sizes, grading.list_lengths, grading.corpus)
+    counts_rng = stream(seed, TAG_C_COUNTS)
+    ranks_rng, choice_rng = stream(seed, TAG_C_RANKS), stream(seed, TAG_C_CHOICE)
+    for block in blocks(n_boot, count):
+        cells, counts = tables.draw(counts_rng.random((block, count)))
+        query = cells % count
+        sets = gold.sets[query]
+        lengths = grading.list_lengths[query]
+        ranks = 1 + different_numbers(counts, lengths, ranks_rng)
+        grades = _drawn_grades(grading, sets, counts, choice_rng)
+        cells = np.repeat(cells, counts)
+        if grading.depth is not None:
+            near = ranks <= grading.depth
+            cells, ranks, grades = cells[near], ranks[near], grades[near]
+        hits = Hits.sort(cells, ranks, grades)
+        query = hits.cells % count
+        yield spread(grading.scorer(hits, query, gold.sets[query]), block, count)
+
+
+def _drawn_grades(
+    grading: Grading, sets: Ints, counts: Ints, rng: np.random.Generator
+) -> Floats:
+    """(sum of counts,) the grades of that many different documents of each set."""
+    gold = grading.gold
+    flat = np.repeat(gold.starts[sets], counts)
+    mixed = grading.gold.mixed[sets]
+    chosen = np.zeros(len(flat), np.int64)
+    chosen[np.repeat(mixed, counts)] = different_numbers(
+        counts[mixed], gold.sizes[sets[mixed]], rng
+    )
+    grades: Floats = gold.grades[flat + chosen]
+    return grades
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _HitCounts:
+    """How many of a query's relevant documents a random list holds.
+
+    kinds: (N,) which (relevant documents, list length) pair a query has.
+    none: (N,) the chance of no hit. tables: of each kind, its cumulative chances.
+    """
+
+    kinds: Ints
+    none: Floats
+    tables: list[Floats]
+
+    @classmethod
+    def of(cls, relevant: Ints, lengths: Ints, corpus: int) -> _HitCounts:
+        """Tabulate the hypergeometric distribution of every different query."""
+        pairs, kinds = np.unique(
+            np.stack([relevant, lengths]), axis=1, return_inverse=True
+        )
+        tables = [np.cumsum(hypergeometric(int(g), int(k), corpus)) for g, k in pairs.T]
+        kinds = kinds.reshape(-1)
+        return cls(kinds, np.array([t[0] for t in tables])[kinds], tables)
+
+    def draw(self, points: Floats) -> tuple[Ints, Ints]:
+        """The cells with a hit, ascending, and how many each has.
+
+        points: (b, N) uniform. Most cells of most benchmarks have no hit: they cost
+        one comparison.
+        """
+        cells = np.flatnonzero(points >= self.none)
+        kinds = self.kinds[cells % len(self.none)]
+        counts = np.zeros(len(cells), np.int64)
+        order = np.argsort(kinds, kind="stable")
+        borders = np.flatnonzero(np.diff(kinds[order], prepend=-1)).tolist()
+        for low, high in zip(borders, [*borders[1:], len(order)], strict=True):
+            some = order[low:high]
+            table = self.tables[kinds[some[0]]]
+            place = np.searchsorted(table, points.reshape(-1)[cells[some]], "right")
+            counts[some] = np.minimum(place, len(table) - 1)
+        return cells, counts
+
+
+def hypergeometric(relevant: int, drawn: int, corpus: int) -> Floats:
+    """The chances of 0, 1, ... relevant documents among the drawn ones.
+
+    Returns (min(relevant, drawn) + 1,), summing to 1.
+    """
+    most = min(relevant, drawn)
+    least = max(0, relevant + drawn - corpus)
+    logs = [
+        _log_choose(relevant, hit) + _log_choose(corpus - relevant, drawn - hit)
+        for hit in range(least, most + 1)
+    ]
+    chances = np.exp(np.array(logs) - max(logs))
+    return np.concatenate([np.zeros(least), chances / chances.sum()])
+
+
+def _log_choose(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def different_numbers(counts: Ints, sizes: Ints, rng: np.random.Generator) -> Ints:
+    """For each cell counts different numbers below its size, in random order.
+
+    Returns (sum of counts,), cell after cell; one random number is taken for each.
+    Fisher and Yates's shuffle, stopped after counts swaps, on all cells at once.
+    """
+    points = rng.random(int(counts.sum()))
+    firsts = np.cumsum(counts) - counts
+    numbers = (points * np.repeat(sizes, counts)).astype(np.int64)
+    several = np.flatnonzero(counts > 1)
+    for low, high in _stretches(sizes[several]):
+        some = several[low:high]
+        decks = np.tile(np.arange(sizes[some].max()), (len(some), 1))
+        for swap in range(counts[some].max()):
+            left = np.flatnonzero(counts[some] > swap)
+            places = firsts[some[left]] + swap
+            rest = sizes[some[left]] - swap
+            pick = swap + (points[places] * rest).astype(np.int64)
+            numbers[places] = decks[left, pick]
+            decks[left, pick] = decks[left, swap]
+    return numbers
+
+
+def _stretches(sizes: Ints) -> Iterator[tuple[int, int]]:
+    """Cut cells into stretches whose decks stay within a block."""
+    if len(sizes):
+        step = max(1, defaults.BLOCK_CELLS // int(sizes.max()))
+        for low in range(0, len(sizes), step):
+            yield low, min(low + step, len(sizes))
+
+
+# --- the closed forms ---
+
+
+def expected_random_retrieval(grading: Grading) -> Floats | None:
+    """(N,) the expected score of a random list, None where no closed form is known.
+
+    Queries with the same number of relevant documents and the same length of list
+    share their value, but for nDCG, whose grades and ideal are the query's own.
+    """
+    closed = _CLOSED_FORMS.get(grading.metric.measure)
+    if closed is None:
+        return None
+    gold, cutoff = grading.gold, grading.metric.cutoff
+    lengths = grading.list_lengths
+    seen = lengths if cutoff is None else np.minimum(lengths, cutoff)
+    pairs, kinds = np.unique(
+        np.stack([gold.query_sizes, seen]), axis=1, return_inverse=True
+    )
+    values = [
+        closed(int(g), int(n), grading.corpus, cutoff or 1) if g else 0.0
+        for g, n in pairs.T
+    ]
+    expected = np.array(values)[kinds.reshape(-1)]
+    if grading.metric.measure == "nDCG":
+        expected = expected * _gain_ratios(grading)
+    return expected
+
+
+def _gain_ratios(grading: Grading) -> Floats:
+    """(N,) sum of the grades over the ideal gain."""
+    gold = grading.gold
+    gains = sums_at(gold.owners, gold.grades, len(gold.sizes))
+    ratios = gains / ideal_gains(gold, grading.metric.cutoff)
+    return np.append(ratios, 0.0)[gold.sets]
+
+
+def _precision(g: int, n: int, corpus: int, k: int) -> float:
+    return n / k * g / corpus
+
+
+def _recall(g: int, n: int, corpus: int, k: int) -> float:
+    return n / corpus
+
+
+def _success(g: int, n: int, corpus: int, k: int) -> float:
+    return 1 - _chance_of_none(g, n, corpus)
+
+
+def _chance_of_none(g: int, n: int, corpus: int) -> float:
+    """C(corpus - g, n) / C(corpus, n), as a product of n factors."""
+    return math.prod(max(0, corpus - g - i) / (corpus - i) for i in range(n))
+
+
+def _reciprocal_rank(g: int, n: int, corpus: int, k: int) -> float:
+    """Sum over r of 1/r times the chance that the first hit stands at rank r."""
+    total, none_before = 0.0, 1.0
+    for i in range(n):
+        left = corpus - i
+        total += none_before * g / left / (i + 1)
+        none_before *= max(0, left - g) / left
+    return total
+
+
+def _discounted_gain(g: int, n: int, corpus: int, k: int) -> float:
+    """The sum of discounts over the corpus; times grades over ideal it is nDCG."""
+    return float(discounts(np.arange(1, n + 1)).sum()) / corpus
+
+
+def _average_precision(g: int, n: int, corpus: int, k: int) -> float:
+    harmonic = math.fsum(1 / r for r in range(1, n + 1))
+    pairs = (g - 1) / (corpus - 1) * (n - harmonic) if corpus > 1 else 0.0
+    return (harmonic + pairs) / corpus
+
+
+_CLOSED_FORMS: dict[str, Callable[[int, int, int, int], float]] = {
+    "P": _precision,
+    "R": _recall,
+    "Success": _success,
+    "RR": _reciprocal_rank,
+    "nDCG": _discounted_gain,
+    "AP": _average_precision,
+}

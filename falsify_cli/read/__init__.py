@@ -1,0 +1,18 @@
+"""Run and qrels files, or mappings -> columns of ids, scores and grades."""
+
+from falsify_cli.read.lists_of_ids import read_corpus, read_groups
+from falsify_cli.read.qrels import Qrels, qrels_of_mapping, read_qrels
+from falsify_cli.read.run import FileFacts, Keep, Run, read_run, run_of_mapping
+
+__all__ = [
+    "FileFacts",
+    "Keep",
+    "Qrels",
+    "Run",
+    "qrels_of_mapping",
+    "read_corpus",
+    "read_groups",
+    "read_qrels",
+    "read_run",
+    "run_of_mapping",
+]

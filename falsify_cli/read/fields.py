@@ -1,0 +1,207 @@
+"""A chunk of lines -> where its records and their fields lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from falsify_cli.ids import Bools, Bytes, Ids, Ints
+
+_TAB, _LINE_FEED, _RETURN, _BLANK, _HASH = b"\t\n\r #"
+
+_IS_SEPARATOR = np.zeros(256, np.bool_)
+_IS_SEPARATOR[[_TAB, _LINE_FEED, _RETURN, _BLANK]] = True
+
+
+class FaultyLineError(Exception):
+    """A line that cannot be meant; its number counts from 0 within the chunk."""
+
+    def __init__(self, line: int, fault: str) -> None:
+        super().__init__(line, fault)
+        self.line = line
+        self.fault = fault
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """The records of a chunk, cut into fields.
+
+    starts, ends: (records, columns) in bytes; columns beyond the ones asked for
+    are counted in widths, not kept. lines: (records,) line numbers from 0.
+    """
+
+    buffer: Bytes
+    starts: Ints
+    ends: Ints
+    widths: Ints
+    lines: Ints
+    line_count: int
+    oddities: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def column(self, number: int) -> Ids:
+        """One field of every record."""
+        starts = np.ascontiguousarray(self.starts[:, number])
+        return Ids(self.buffer, starts, self.ends[:, number] - starts)
+
+    def take(self, records: Ints) -> Table:
+        """The table of these records alone."""
+        return replace(
+            self,
+            starts=self.starts[records],
+            ends=self.ends[records],
+            widths=self.widths[records],
+            lines=self.lines[records],
+        )
+
+    def text(self, record: int) -> list[bytes]:
+        """All kept fields of one record."""
+        spans = zip(
+            self.starts[record].tolist(), self.ends[record].tolist(), strict=True
+        )
+        return [self.buffer[a:b].tobytes() for a, b in spans]
+
+
+def cut(chunk: bytes, columns: int, is_record: Callable[[list[bytes]], bool]) -> Table:
+    """Cut the lines of a chunk at blanks, and keep the first columns of each.
+
+    chunk: whole lines, with the padding behind them. is_record: told the fields of
+    a line that begins with '#', whether it is a record and no comment.
+    Raises FaultyLineError for a line that is no UTF-8, holds a NUL byte or a bare
+    carriage return, or has too few fields.
+    """
+    buffer = np.frombuffer(chunk, np.uint8)
+    body = buffer[:-8]
+    _check_bytes(chunk, len(body))
+    table = _cut_regular(buffer, body, columns)
+    return table or _cut_any(buffer, body, columns, is_record)
+
+
+def _check_bytes(chunk: bytes, size: int) -> None:
+    if (place := chunk.find(b"\0", 0, size)) >= 0:
+        raise FaultyLineError(
+            chunk.count(b"\n", 0, place), "a NUL byte; no text file has one"
+        )
+    if chunk.isascii():
+        return
+    try:
+        chunk.decode()
+    except UnicodeDecodeError as error:
+        raise FaultyLineError(
+            chunk.count(b"\n", 0, error.start),
+            f"expected UTF-8 text, found byte 0x{chunk[error.start]:02x}; "
+            f"convert the file (iconv -f LATIN1 -t UTF-8)",
+        ) from None
+
+
+def _cut_regular(buffer: Bytes, body: Bytes, columns: int) -> Table | None:
+    """Cut a chunk whose every line has exactly these columns, one blank between.
+
+    One scan for bytes <= 32 finds every edge: 0.9 ms a megabyte where the scan for
+    any layout takes 6. None where the chunk is not like that.
+    """
+    edges = np.flatnonzero(body <= _BLANK)
+    if len(edges) % columns or not len(edges):
+        return None
+    grid = edges.reshape(-1, columns)
+    marks = body[edges].reshape(-1, columns)
+    inner = marks[:, :-1]
+    regular = (
+        (marks[:, -1] == _LINE_FEED).all()
+        and ((inner == _BLANK) | (inner == _TAB)).all()
+        and edges[0] > 0
+        and (np.diff(edges) > 1).all()
+    )
+    if not regular:
+        return None
+    starts = np.empty_like(grid)
+    starts.reshape(-1)[0] = 0
+    np.add(edges[:-1], 1, out=starts.reshape(-1)[1:])
+    if (body[starts[:, 0]] == _HASH).any():
+        return None
+    count = len(grid)
+    widths = np.full(count, columns)
+    return Table(buffer, starts, grid, widths, np.arange(count), count)
+
+
+def _cut_any(
+    buffer: Bytes, body: Bytes, columns: int, is_record: Callable[[list[bytes]], bool]
+) -> Table:
+    """Cut lines of any layout: blanks in any mix, CRLF, comments, empty lines."""
+    separator = _IS_SEPARATOR[body]
+    before = np.concatenate([[True], separator[:-1]])
+    starts = np.flatnonzero(before & ~separator)
+    ends = np.flatnonzero(~before & separator)
+    is_line_end = body == _LINE_FEED
+    line_ends = np.flatnonzero(is_line_end)
+    oddities = _line_ends(body, line_ends)
+    line_of_field = np.cumsum(is_line_end)[starts]
+    widths = np.bincount(line_of_field, minlength=len(line_ends))
+    firsts = np.cumsum(widths) - widths
+    lines = np.flatnonzero(widths)
+    if len(lines) < len(line_ends):
+        oddities.append("blank lines")
+    comments = _comments(body, starts, ends, firsts, widths, lines, is_record)
+    if comments.any():
+        oddities.append("comment lines")
+        lines = lines[~comments]
+    short = np.flatnonzero(widths[lines] < columns)
+    if len(short):
+        line = int(lines[short[0]])
+        raise TooFewFieldsError(line, int(widths[line]))
+    places = firsts[lines, None] + np.arange(columns)
+    return Table(
+        buffer,
+        starts[places],
+        ends[places],
+        widths[lines],
+        lines,
+        len(line_ends),
+        oddities,
+    )
+
+
+class TooFewFieldsError(FaultyLineError):
+    """A line with fewer fields than its format has."""
+
+    def __init__(self, line: int, width: int) -> None:
+        super().__init__(line, "")
+        self.width = width
+
+
+def _line_ends(body: Bytes, line_ends: Ints) -> list[str]:
+    """Say whether lines end in CRLF; refuse a carriage return anywhere else."""
+    returns = np.flatnonzero(body == _RETURN)
+    if not len(returns):
+        return []
+    bare = returns[body[returns + 1] != _LINE_FEED]
+    if len(bare):
+        raise FaultyLineError(
+            int(np.searchsorted(line_ends, bare[0])),
+            "a carriage return inside a line; end lines with LF or CRLF",
+        )
+    return ["CRLF line ends"]
+
+
+def _comments(
+    body: Bytes,
+    starts: Ints,
+    ends: Ints,
+    firsts: Ints,
+    widths: Ints,
+    lines: Ints,
+    is_record: Callable[[list[bytes]], bool],
+) -> Bools:
+    """(lines,) whether each line begins with '#' and is no record."""
+    comments: Bools = body[starts[firsts[lines]]] == _HASH
+    for index in np.flatnonzero(comments).tolist():
+        first = firsts[lines[index]]
+        span = range(first, first + widths[lines[index]])
+        comments[index] = not is_record(
+            [body[starts[i] : ends[i]].tobytes() for i in span]
+        )
+    return comments

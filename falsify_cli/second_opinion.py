@@ -1,0 +1,73 @@
+"""Grading -> a complaint where pytrec_eval scores the run otherwise than we do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from falsify_cli import defaults
+from falsify_cli.benchmark import Benchmark
+from falsify_cli.errors import InternalError
+from falsify_cli.grading import Grading
+from falsify_cli.metrics import KERNELS, Metric
+
+
+def compare(benchmark: Benchmark, grading: Grading) -> None:
+    """Score up to 200 queries of the real run, with its own ids, by pytrec_eval.
+
+    Raises InternalError where a query's score differs by more than 1e-9.
+    """
+    most = min(len(grading), defaults.SELF_CHECK_QUERIES)
+    sample = np.unique(np.linspace(0, len(grading) - 1, most).astype(int)).tolist()
+    theirs = pytrec_eval_scores(
+        grading.metric,
+        {q: _judged(benchmark, grading.metric, q) for q in map(str, sample)},
+        {q: grading.lists.of(int(q), grading.depth) for q in map(str, sample)},
+    )
+    for query in sample:
+        mine = float(grading.scores[query])
+        other = theirs.get(str(query), 0.0)
+        if abs(mine - other) > defaults.SELF_CHECK_TOLERANCE:
+            raise InternalError(
+                f"{grading.metric.name} of query {benchmark.judgments.queries[query]!r}"
+                f": our kernel says {mine!r}, pytrec_eval {other!r}"
+            )
+
+
+def pytrec_eval_scores(
+    metric: Metric, qrels: dict[str, dict[str, int]], lists: dict[str, list[str]]
+) -> dict[str, float]:
+    """Score ranked lists of ids by pytrec_eval; a query without a list is left out.
+
+    Scores are given as n, n - 1, ..., 1: pytrec_eval compares them as 32-bit floats.
+    """
+    import pytrec_eval  # its import takes longer than it needs to score a small run
+
+    kernel = KERNELS[metric.measure]
+    name = kernel.trec_eval[metric.cutoff is not None]
+    parameter = "" if metric.cutoff is None or name == "recip_rank" else metric.cutoff
+    evaluator = pytrec_eval.RelevanceEvaluator(
+        qrels,
+        {f"{name}.{parameter}".rstrip(".")},
+        relevance_level=1 if kernel.graded or metric.top1 else metric.level,
+    )
+    run = {
+        query: {doc: float(len(ids) - i) for i, doc in enumerate(ids[: metric.cutoff])}
+        for query, ids in lists.items()
+        if ids
+    }
+    key = f"{name}_{parameter}".rstrip("_")
+    return {query: row[key] for query, row in evaluator.evaluate(run).items()}
+
+
+def _judged(benchmark: Benchmark, metric: Metric, query: str) -> dict[str, int]:
+    """{document: grade} of a query, as pytrec_eval may see it: no grade below 0."""
+    judgments = benchmark.judgments
+    low, high = np.searchsorted(judgments.query, [int(query), int(query) + 1])
+    documents = judgments.vocabulary.ids.take(judgments.document[low:high]).to_list()
+    grades = np.maximum(judgments.grade[low:high], 0).tolist()
+    judged = dict(zip(documents, grades, strict=True))
+    if not metric.top1:
+        return judged
+    # Documents come by id, so max finds the smallest id among the highest grades.
+    best = max(judged, key=lambda document: judged[document])
+    return {best: int(judged[best] >= metric.level)}

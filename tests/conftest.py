@@ -1,0 +1,25 @@
+"""What the tests share: the folder of real data beside the repository, if any."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SHARED = ROOT.parent / "shared"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests that need the shared folder where there is none, saying so."""
+    if SHARED.is_dir():
+        return
+    for item in items:
+        if item.get_closest_marker("shared"):
+            item.add_marker(pytest.mark.skip(reason=f"no {SHARED.name}/ beside it"))
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The folder of real runs, cases and worked examples."""
+    return SHARED
