@@ -131,7 +131,8 @@ def judge(
     progress: Progress = lambda done, steps: None,
 ) -> Judgement:
     """Judge a run that has been read, under each metric."""
-    benchmark = join(run, qrels, answered_only=parameters.queries == ANSWERED)
+    answered_only = parameters.queries == ANSWERED
+    benchmark = join(run, qrels, answered_only=answered_only)
     corpus = _corpus(parameters, benchmark)
     groups, group_count = _groups(parameters.group, benchmark)
     steps = _Steps(progress, len(metrics))
@@ -149,7 +150,10 @@ def judge(
         _facts(benchmark, first, corpus, group_count),
         worst(result.verdict for result in results),
         results,
-        (*input_notices(run, qrels, benchmark), *_corpus_notices(corpus, first)),
+        (
+            *input_notices(run, qrels, benchmark, answered_only=answered_only),
+            *_corpus_notices(corpus, first),
+        ),
     )
 
 
@@ -238,7 +242,10 @@ def _corpus(parameters: Parameters, benchmark: Benchmark) -> _Corpus:
 def _corpus_notices(corpus: _Corpus, grading: Grading) -> list[str]:
     if not corpus.given:
         seen = f"C draws from the {corpus.size:,} documents that run and qrels name"
-        return [f"{seen}; the real corpus is at least that large, so C is strict."]
+        return [
+            f"{seen}; the real corpus is at least that large, so C errs towards "
+            f"strictness, and with another run it draws otherwise."
+        ]
     if not corpus.absent:
         return []
     return [f"{corpus.absent:,} relevant documents are missing from the corpus file."]

@@ -152,8 +152,9 @@ class Judgement:
             "benchmark": _fields(self.benchmark),
             "verdict": str(self.verdict),
             "exit_code": int(self.exit_code if exit_code is None else exit_code),
-            "notices": list(self.notices),
-            "results": [_result(result, per_query) for result in self.results],
+            "results": [
+                _result(result, per_query, self.notices) for result in self.results
+            ],
         }
         rounded = _rounded(plain)
         assert isinstance(rounded, dict)
@@ -173,7 +174,9 @@ def _fields(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__slots__}
 
 
-def _result(result: Result, per_query: bool) -> dict[str, Any]:
+def _result(
+    result: Result, per_query: bool, of_inputs: tuple[str, ...] = ()
+) -> dict[str, Any]:
     companion = result.companion
     plain = _fields(result)
     plain |= {
@@ -182,7 +185,7 @@ def _result(result: Result, per_query: bool) -> dict[str, Any]:
         "nulls": {letter: _null(null) for letter, null in result.nulls.items()},
         "ties": None if result.ties is None else _fields(result.ties),
         "hints": [_fields(hint) for hint in result.hints],
-        "notices": list(result.notices),
+        "notices": [*of_inputs, *result.notices],
         "companion": None if companion is None else _result(companion, per_query),
     }
     del plain["per_query"]

@@ -17,7 +17,9 @@ from falsify_cli.ties import Ties
 _SELF_SHARE = 0.01
 
 
-def input_notices(run: Run, qrels: Qrels, benchmark: Benchmark) -> list[str]:
+def input_notices(
+    run: Run, qrels: Qrels, benchmark: Benchmark, *, answered_only: bool = False
+) -> list[str]:
     """What the files and their join hold."""
     count, answered = len(benchmark), int(benchmark.answered.sum())
     odd = benchmark.oddities
@@ -28,6 +30,11 @@ def input_notices(run: Run, qrels: Qrels, benchmark: Benchmark) -> list[str]:
         lines.append(
             f"{count - answered} of {count} judged queries have no results in the "
             f"run; each scores 0."
+        )
+    if answered_only:
+        lines.append(
+            f"Only the {count} queries that this run answers count; with another run "
+            f"the nulls are drawn otherwise."
         )
     if benchmark.ignored:
         lines.append(

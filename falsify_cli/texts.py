@@ -12,29 +12,25 @@ NAMES = {
     "D": "matched labels",
 }
 
-# What it means that a run does not clear a null.
+# What scores as well as a run that does not clear a null, and what that says of it.
 _RIVALS = {
-    "A": "the answers to other queries score about as well, so the score hardly "
-    "depends on which query is asked",
-    "B": "answer sets picked blindly score about as well, so guessing does well on "
-    "this benchmark",
-    "C": "documents drawn at random score about as well, so nearly any list hits on "
-    "this benchmark",
-    "D": "labels drawn by popularity alone score about as well, so the run may know "
-    "only which answers are popular",
+    "A": ("other queries' answers score as well", "the query hardly matters"),
+    "B": ("answer sets picked blindly score as well", "guessing does well here"),
+    "C": ("documents drawn at random score as well", "nearly any list hits here"),
+    "D": ("popular labels score as well", "the run may know only what is popular"),
 }
 
 
 def meaning(letter: str, state: State) -> str:
     """One sentence on what a null's state says of the run."""
-    rival = _RIVALS[letter]
+    rival, consequence = _RIVALS[letter]
     if state is State.PASS:
         return f"The run beats {NAMES[letter]} by at least tau."
     if state is State.FAIL:
-        return f"{rival[0].upper()}{rival[1:]}."
+        return f"{rival[0].upper()}{rival[1:]}: {consequence}."
     if state is State.SILENT:
         return "It says nothing here: all queries share one gold set."
-    return f"Too few queries to rule out that {rival}."
+    return f"Not ruled out: {rival}."
 
 
 def hint(letter: str, queries: int | None, present: int, unit: str) -> Hint:
@@ -43,9 +39,9 @@ def hint(letter: str, queries: int | None, present: int, unit: str) -> Hint:
     queries: None where no number would. present: how many there are.
     """
     if queries is None:
-        text = f"{letter}: more {unit} of this kind will not settle it."
+        text = f"More {unit} of this kind will not settle {letter}."
     elif queries <= present:
-        text = f"{letter}: a few more {unit} of this kind would settle it."
+        text = f"A few more {unit} of this kind would settle {letter}."
     else:
-        text = f"{letter}: about {queries:,} {unit} of this kind would settle it."
+        text = f"About {queries:,} {unit} of this kind would settle {letter}."
     return Hint(letter, queries, text)

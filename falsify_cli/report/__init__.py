@@ -1,0 +1,1 @@
+"""A Judgement -> text: one module a format."""
