@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -86,7 +86,7 @@ def gate(
     ],
     qrels: Annotated[str, typer.Argument(metavar="QRELS", help="Its TREC qrels.")],
     metric: Annotated[
-        Optional[list[str]],
+        list[str] | None,
         typer.Option(
             "--metric",
             "-m",
@@ -102,7 +102,7 @@ def gate(
         int, typer.Option(help="Null draws and resamples; 4x as many halve the noise.")
     ] = defaults.N_BOOT,
     top_k: Annotated[
-        Optional[int],
+        int | None,
         typer.Option(help="Cut the lists there, and let null C retrieve as many."),
     ] = None,
     seed: Annotated[
@@ -118,7 +118,7 @@ def gate(
         ),
     ] = defaults.REL_LEVEL,
     corpus: Annotated[
-        Optional[str],
+        str | None,
         typer.Option(
             metavar="FILE|N",
             help="What null C retrieves from: document ids, one a line, or their "
@@ -130,7 +130,7 @@ def gate(
         typer.Option(help="judged: a query without results scores 0, as trec_eval -c."),
     ] = Queries.judged,
     group: Annotated[
-        Optional[str],
+        str | None,
         typer.Option(
             metavar="FILE",
             help="Lines of query and group id: paraphrases are resampled together.",
@@ -160,7 +160,7 @@ def gate(
         typer.Option("--per-query", help="Put every query's scores into the JSON."),
     ] = False,
     output: Annotated[
-        Optional[str],
+        str | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the report there."),
     ] = None,
     quiet: Annotated[
@@ -173,7 +173,7 @@ def gate(
         bool, typer.Option("--ascii", help="Plain ASCII signs only.")
     ] = False,
     threads: Annotated[
-        Optional[int],
+        int | None,
         typer.Option(
             min=1, help="Threads to read with.  [default: the cores, 4 at most]"
         ),

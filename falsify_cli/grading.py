@@ -10,10 +10,11 @@ import numpy as np
 from falsify_cli import defaults
 from falsify_cli.benchmark import Benchmark, Lists
 from falsify_cli.gold import Gold, gold_of
-from falsify_cli.hits import Hits, Inverted, crossed_hits, own_hits
+from falsify_cli.hits import Hits, Lines, crossed_hits, own_hits
 from falsify_cli.ids import Ints
 from falsify_cli.metrics import KERNELS, Kernel, Metric, score_cells
 from falsify_cli.read.numbers import Floats
+from falsify_cli.trec_scorer import trec_scorer
 
 
 class Scorer(Protocol):
@@ -27,6 +28,12 @@ class Scorer(Protocol):
         """
         ...
 
+    def for_random_lists(
+        self, lengths: Ints, corpus: int, rng: np.random.Generator
+    ) -> Scorer:
+        """The scorer of lists of these lengths drawn at random from a corpus."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelScorer:
@@ -38,6 +45,18 @@ class KernelScorer:
     def __call__(self, hits: Hits, queries: Ints, sets: Ints) -> tuple[Ints, Floats]:
         """Score every cell that has a hit."""
         return score_cells(self.kernel, hits, self.norms, sets)
+
+    def for_random_lists(
+        self, lengths: Ints, corpus: int, rng: np.random.Generator
+    ) -> KernelScorer:
+        """The same: a kernel looks at nothing but relevant documents."""
+        return self
+
+
+def kernel_scorer(metric: Metric, gold: Gold) -> KernelScorer:
+    """The scorer of a metric that has a kernel."""
+    kernel = KERNELS[metric.measure]
+    return KernelScorer(kernel, kernel.norms(gold, metric.cutoff))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +85,7 @@ class Grading:
     metric: Metric
     gold: Gold
     lists: Lists
+    lines: Lines
     vocabulary_size: int
     scores: Floats
     matrix: Matrix
@@ -85,23 +105,32 @@ class Grading:
 
 
 def grade(
-    benchmark: Benchmark, metric: Metric, *, top_k: int | None, corpus: int
+    benchmark: Benchmark,
+    metric: Metric,
+    *,
+    top_k: int | None,
+    corpus: int,
+    by_pytrec_eval: bool = False,
 ) -> Grading:
     """Grade a run under a metric, against its own gold and everybody else's.
 
-    top_k: cut the lists there, whatever the metric's cutoff.
+    top_k: cut the lists there, whatever the metric's cutoff. by_pytrec_eval: score
+    by pytrec_eval even where there is a kernel, to compare the two.
     """
-    kernel = KERNELS[metric.measure]
     gold = gold_of(
         benchmark.judgments,
-        level=1 if kernel.graded else metric.level,
-        graded=kernel.graded,
+        level=1 if metric.graded else metric.level,
+        graded=metric.graded,
         top1=metric.top1,
     )
-    scorer = KernelScorer(kernel, kernel.norms(gold, metric.cutoff))
     depth = min((d for d in (metric.cutoff, top_k) if d is not None), default=None)
     lists, size = benchmark.lists, len(benchmark.judgments.vocabulary)
-    hits = own_hits(lists, gold, depth, size)
+    scorer: Scorer
+    if by_pytrec_eval or metric.measure not in KERNELS:
+        scorer, lines = trec_scorer(benchmark, metric, gold, depth)
+    else:
+        scorer, lines = kernel_scorer(metric, gold), Lines.of(lists, depth)
+    hits = own_hits(lines, gold, size)
     scores = np.zeros(len(benchmark))
     cells, values = scorer(hits, hits.cells, gold.sets[hits.cells])
     scores[cells] = values
@@ -111,9 +140,10 @@ def grade(
         metric,
         gold,
         lists,
+        lines,
         size,
         scores,
-        _matrix(lists, gold, scorer, depth, size),
+        _matrix(lines, gold, scorer, size),
         scorer,
         depth,
         top_k,
@@ -122,13 +152,10 @@ def grade(
     )
 
 
-def _matrix(
-    lists: Lists, gold: Gold, scorer: Scorer, depth: int | None, vocabulary_size: int
-) -> Matrix:
+def _matrix(lines: Lines, gold: Gold, scorer: Scorer, vocabulary_size: int) -> Matrix:
     count = len(gold.sizes)
-    inverted = Inverted.of(gold, vocabulary_size)
     parts: list[tuple[Ints, Floats]] = []
-    for hits in crossed_hits(lists, gold, inverted, depth, defaults.BLOCK_CELLS):
+    for hits in crossed_hits(lines, gold, vocabulary_size, defaults.BLOCK_CELLS):
         parts.append(scorer(hits, hits.cells // count, hits.cells % count))
     cells = np.concatenate([np.zeros(0, np.int64), *(cells for cells, _ in parts)])
     values = np.concatenate([np.zeros(0), *(values for _, values in parts)])

@@ -71,54 +71,80 @@ class Inverted:
         return cls(starts, gold.owners[order], gold.grades[order])
 
 
-def own_hits(lists: Lists, gold: Gold, depth: int | None, vocabulary: int) -> Hits:
-    """The run against its own gold: cell q is query q."""
-    lines, grades = own_lines(lists, gold, vocabulary)
-    if depth is not None:
-        near = lists.ranks[lines] <= depth
-        lines, grades = lines[near], grades[near]
-    return Hits(lists.queries[lines], lists.ranks[lines], grades)
+@dataclass(frozen=True, slots=True, eq=False)
+class Lines:
+    """The lines of ranked lists whose document somebody has judged.
+
+    places: (m,) where each stands among all lines. queries, ranks, codes: (m,),
+    sorted by query and rank.
+    """
+
+    places: Ints
+    queries: Ints
+    ranks: Ints
+    codes: Ints
+
+    @classmethod
+    def of(cls, lists: Lists, depth: int | None) -> Lines:
+        """The judged lines down to a depth; most lines of most runs are not."""
+        judged = lists.codes >= 0
+        if depth is not None:
+            judged &= lists.ranks <= depth
+        places = np.flatnonzero(judged)
+        return cls(
+            places, lists.queries[places], lists.ranks[places], lists.codes[places]
+        )
+
+    def take(self, lines: Ints) -> Lines:
+        """Some of the lines."""
+        return Lines(
+            self.places[lines],
+            self.queries[lines],
+            self.ranks[lines],
+            self.codes[lines],
+        )
 
 
-def own_lines(lists: Lists, gold: Gold, vocabulary: int) -> tuple[Ints, Floats]:
-    """The lines of the lists that are relevant to their query, and their gains."""
-    lines = np.flatnonzero((lists.codes >= 0) & (gold.sets[lists.queries] >= 0))
-    keys = gold.owners * vocabulary + gold.documents
+def own_lines(lines: Lines, gold: Gold, vocabulary_size: int) -> tuple[Lines, Floats]:
+    """The lines whose document is relevant to their query, and its gain."""
+    lines = lines.take(np.flatnonzero(gold.sets[lines.queries] >= 0))
+    keys = gold.owners * vocabulary_size + gold.documents
+    if not len(keys):
+        return lines, np.zeros(0)
     order = np.argsort(keys)
-    wanted = gold.sets[lists.queries[lines]] * vocabulary + lists.codes[lines]
+    wanted = gold.sets[lines.queries] * vocabulary_size + lines.codes
     places = np.searchsorted(keys, wanted, sorter=order)
-    places = order[np.minimum(places, len(keys) - 1)] if len(keys) else places
-    met = keys[places] == wanted if len(keys) else np.zeros(len(lines), np.bool_)
-    return lines[met], gold.grades[places[met]]
+    places = order[np.minimum(places, len(keys) - 1)]
+    met = np.flatnonzero(keys[places] == wanted)
+    return lines.take(met), gold.grades[places[met]]
+
+
+def own_hits(lines: Lines, gold: Gold, vocabulary_size: int) -> Hits:
+    """The run against its own gold: cell q is query q."""
+    lines, grades = own_lines(lines, gold, vocabulary_size)
+    return Hits(lines.queries, lines.ranks, grades)
 
 
 def crossed_hits(
-    lists: Lists, gold: Gold, inverted: Inverted, depth: int | None, block: int
+    lines: Lines, gold: Gold, vocabulary_size: int, block: int
 ) -> Iterator[Hits]:
     """The run against every gold set: cell q * U + u is query q against set u.
 
     Yields blocks of whole queries of about block hits, in the order of queries.
     """
-    codes = lists.codes
-    near = codes >= 0
-    if depth is not None:
-        near &= lists.ranks <= depth
-    lines = np.flatnonzero(near)
-    counts = np.diff(inverted.starts)[codes[lines]]
-    lines, counts = lines[counts > 0], counts[counts > 0]
-    count = len(gold.sizes)
-    for low, high in _query_blocks(lists.queries[lines], counts, block):
-        some, times = lines[low:high], counts[low:high]
+    inverted = Inverted.of(gold, vocabulary_size)
+    counts = np.diff(inverted.starts)[lines.codes]
+    lines, counts = lines.take(np.flatnonzero(counts)), counts[counts > 0]
+    for low, high in _query_blocks(lines.queries, counts, block):
+        times = counts[low:high]
         line = np.repeat(np.arange(low, high), times)
-        first = inverted.starts[codes[some]] - (np.cumsum(times) - times)
+        first = inverted.starts[lines.codes[low:high]] - (np.cumsum(times) - times)
         places = np.repeat(first, times) + np.arange(len(line))
-        cells = lists.queries[lines[line]] * count + inverted.sets[places]
+        cells = lines.queries[line] * len(gold.sizes) + inverted.sets[places]
         # Lines come by query and rank, so a stable sort by cell keeps the ranks.
         order = np.argsort(cells, kind="stable")
         yield Hits(
-            cells[order],
-            lists.ranks[lines[line[order]]],
-            inverted.grades[places[order]],
+            cells[order], lines.ranks[line[order]], inverted.grades[places[order]]
         )
 
 

@@ -26,7 +26,7 @@ from falsify_cli.judgement import (
     QueryScore,
     Result,
 )
-from falsify_cli.metrics import Metric, companion_of, parse_metric
+from falsify_cli.metrics import KERNELS, Metric, companion_of, parse_metric
 from falsify_cli.notices import (
     input_notices,
     metric_notices,
@@ -243,8 +243,8 @@ def _corpus_notices(corpus: _Corpus, grading: Grading) -> list[str]:
     if not corpus.given:
         seen = f"C draws from the {corpus.size:,} documents that run and qrels name"
         return [
-            f"{seen}; the real corpus is at least that large, so C errs towards "
-            f"strictness, and with another run it draws otherwise."
+            f"{seen}; the real corpus is at least that large, so C errs on the "
+            "strict side, and with another run it draws otherwise."
         ]
     if not corpus.absent:
         return []
@@ -316,7 +316,7 @@ def _judge_metric(
     verdict = own_verdict
     if parameters.strict and companion is not None:
         verdict = worst([own_verdict, companion.own_verdict])
-    ties = ties_of(grading)
+    ties = ties_of(grading) if metric.measure in KERNELS else None
     share = judged_share(benchmark, grading.depth)
     result = Result(
         metric.name,

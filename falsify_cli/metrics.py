@@ -23,12 +23,14 @@ class Metric:
 
     measure: the name of a kernel, or pytrec_eval's name of any other measure.
     level: the lowest relevant grade. top1: the gold is one document a query.
+    parameter: what pytrec_eval's name of the measure goes on with, if anything.
     """
 
     measure: str
     cutoff: int | None = None
     level: int = 1
     top1: bool = False
+    parameter: str = ""
 
     @property
     def name(self) -> str:
@@ -38,12 +40,13 @@ class Metric:
         'nDCG@10'
         """
         cutoff = "" if self.cutoff is None else f"@{self.cutoff}"
-        return f"{self.measure}{cutoff}{'_top1' if self.top1 else ''}"
+        parameter = f"_{self.parameter}" if self.parameter else ""
+        return f"{self.measure}{parameter}{cutoff}{'_top1' if self.top1 else ''}"
 
     @property
-    def has_kernel(self) -> bool:
-        """Whether our own kernel computes it; else pytrec_eval does."""
-        return self.measure in KERNELS
+    def graded(self) -> bool:
+        """Whether the gain is the grade, and any grade from 1 relevant."""
+        return self.measure in _GRADED
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Kernel:
     values: (ranks, grades, positions) of the hits -> their values; a position
     counts a cell's hits from 0. norms: (gold, cutoff) -> (U,), one a gold set.
     linear: a hit's value is a weight of its rank times its grade, whatever the
-    cell's other hits. graded: the gain is the grade, not 1.
+    cell's other hits.
     trec_eval: the name pytrec_eval knows the measure by, without and with cutoff.
     """
 
@@ -61,7 +64,6 @@ class Kernel:
     norms: Callable[[Gold, int | None], Floats]
     trec_eval: tuple[str, str]
     linear: bool = False
-    graded: bool = False
 
 
 def discounts(ranks: Ints) -> Floats:
@@ -100,7 +102,6 @@ KERNELS = {
         ideal_gains,
         ("ndcg", "ndcg_cut"),
         linear=True,
-        graded=True,
     ),
     "AP": Kernel(
         lambda ranks, grades, positions: (positions + 1) / ranks,
@@ -146,6 +147,8 @@ def score_cells(
     sums = np.add.reduceat(values, starts)
     return hits.cells[starts], sums / norms[owners[starts]]
 
+
+_GRADED = ("nDCG", "Rndcg", "ndcg_rel")
 
 _NEEDS_CUTOFF = ("P", "R", "Success")
 
@@ -237,7 +240,7 @@ def _other(measure: str, parameter: str | None, level: int, text: str) -> Metric
         wanted = f"{measure}_{example}" if example else measure
         raise UsageError(f"metric {text!r}: expected {wanted}, say")
     if parameter:
-        measure = f"{measure}_{_parameter(measure, parameter)}"
+        return Metric(measure, None, level, parameter=_parameter(measure, parameter))
     return Metric(measure, None, level)
 
 
@@ -251,6 +254,19 @@ def _suggestion(lowered: str) -> str:
     name = re.split(r"[@.]|_\d", lowered)[0]
     near = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else "; see `falsify gate --help`"
+
+
+def trec_eval_names(metric: Metric) -> tuple[str, str]:
+    """What to ask pytrec_eval for, and the name of it in its answer."""
+    kernel = KERNELS.get(metric.measure)
+    if kernel is None:
+        name, parameter = metric.measure, metric.parameter
+    else:
+        name = kernel.trec_eval[metric.cutoff is not None]
+        # Its reciprocal rank knows no cutoff: the list is cut instead.
+        cut = metric.cutoff is not None and name != "recip_rank"
+        parameter = str(metric.cutoff) if cut else ""
+    return (f"{name}.{parameter}", f"{name}_{parameter}") if parameter else (name, name)
 
 
 def companion_of(metric: Metric, default_cutoff: int) -> Metric:

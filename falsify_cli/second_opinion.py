@@ -8,7 +8,7 @@ from falsify_cli import defaults
 from falsify_cli.benchmark import Benchmark
 from falsify_cli.errors import InternalError
 from falsify_cli.grading import Grading
-from falsify_cli.metrics import KERNELS, Metric
+from falsify_cli.metrics import Metric, trec_eval_names
 
 
 def compare(benchmark: Benchmark, grading: Grading) -> None:
@@ -42,20 +42,14 @@ def pytrec_eval_scores(
     """
     import pytrec_eval  # its import takes longer than it needs to score a small run
 
-    kernel = KERNELS[metric.measure]
-    name = kernel.trec_eval[metric.cutoff is not None]
-    parameter = "" if metric.cutoff is None or name == "recip_rank" else metric.cutoff
-    evaluator = pytrec_eval.RelevanceEvaluator(
-        qrels,
-        {f"{name}.{parameter}".rstrip(".")},
-        relevance_level=1 if kernel.graded or metric.top1 else metric.level,
-    )
+    request, key = trec_eval_names(metric)
+    level = 1 if metric.graded or metric.top1 else metric.level
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, {request}, relevance_level=level)
     run = {
         query: {doc: float(len(ids) - i) for i, doc in enumerate(ids[: metric.cutoff])}
         for query, ids in lists.items()
         if ids
     }
-    key = f"{name}_{parameter}".rstrip("_")
     return {query: row[key] for query, row in evaluator.evaluate(run).items()}
 
 

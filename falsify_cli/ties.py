@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from falsify_cli.grading import Grading
-from falsify_cli.hits import Hits, own_lines
+from falsify_cli.hits import Hits, Lines, own_lines
 from falsify_cli.ids import Bools, Ints
 
 
@@ -48,12 +48,14 @@ def ties_of(grading: Grading) -> Ties:
 def _mean(grading: Grading, *, best: bool) -> float:
     """The mean score with every block's relevant documents at one of its ends."""
     lists = grading.lists
-    lines, grades = own_lines(lists, grading.gold, grading.vocabulary_size)
-    queries, firsts = lists.queries[lines], lists.tie_firsts[lines]
-    order = np.lexsort((-grades, firsts, queries))
-    queries, firsts, grades = queries[order], firsts[order], grades[order]
+    lines, grades = own_lines(
+        Lines.of(lists, None), grading.gold, grading.vocabulary_size
+    )
+    order = np.lexsort((-grades, lists.tie_firsts[lines.places], lines.queries))
+    lines, grades = lines.take(order), grades[order]
+    queries, firsts = lines.queries, lists.tie_firsts[lines.places]
     within = _positions(queries, firsts)
-    ranks = firsts + within if best else lists.tie_lasts[lines][order] - within
+    ranks = firsts + within if best else lists.tie_lasts[lines.places] - within
     if grading.depth is not None:
         near = ranks <= grading.depth
         queries, ranks, grades = queries[near], ranks[near], grades[near]

@@ -103,21 +103,26 @@ def top1(gold: Gold, level: int = 1) -> dict[str, int]:
 
 
 def gold_set(metric: str, judged: Gold, level: int = 1) -> dict[str, int]:
-    """Return the documents that are gold for this metric, with their grades.
+    """Return the documents that are gold for this metric, with their gains.
 
-    nDCG: grade >= 1 whatever the level. Others: grade >= level. Documents in order of
-    id, so that equal sets are equal item by item.
+    nDCG: grade >= 1 whatever the level, the gain is the grade. Others: grade >= level,
+    the gain is 1: a metric that ignores grades sees no difference between two sets
+    that differ in nothing else. Documents in order of id, so that equal sets are equal
+    item by item.
 
     >>> judged = {"b": 2, "a": 1, "c": 0, "d": -1}
     >>> gold_set("nDCG@3", judged, level=2), gold_set("P@3", judged, level=2)
-    ({'a': 1, 'b': 2}, {'b': 2})
+    ({'a': 1, 'b': 2}, {'b': 1})
     """
     family, _, strict = parse(metric)
     if strict:
         return top1(judged, level)
-    least = 1 if family == "nDCG" else level
+    graded = family == "nDCG"
+    least = 1 if graded else level
     return {
-        doc: judged[doc] for doc in sorted(judged, key=as_bytes) if judged[doc] >= least
+        doc: judged[doc] if graded else 1
+        for doc in sorted(judged, key=as_bytes)
+        if judged[doc] >= least
     }
 
 
@@ -214,7 +219,7 @@ def gold_sets(
 
 
 def distinct_gold_sets(golds: Mapping[str, Gold]) -> list[dict[str, int]]:
-    """Return the distinct non-empty gold sets, as (document, grade) pairs, sorted.
+    """Return the distinct non-empty gold sets, as (document, gain) pairs, sorted.
 
     >>> distinct_gold_sets({"q1": {"b": 1}, "q2": {"a": 1}, "q3": {"b": 1}, "q4": {}})
     [{'a': 1}, {'b': 1}]

@@ -261,9 +261,11 @@ def test_B_is_the_mean_over_all_joint_choices(metric: str) -> None:
         )
 
 
-def test_gold_sets_differ_by_grade_as_well_as_by_document() -> None:
-    golds = {"q1": {"a": 1}, "q2": {"a": 2}, "q3": {"a": 1}, "q4": {}}
-    assert ref.distinct_gold_sets(golds) == [{"a": 1}, {"a": 2}]
+def test_gold_sets_differ_by_grade_only_where_the_metric_looks_at_grades() -> None:
+    qrels = {"q1": {"a": 1}, "q2": {"a": 2}, "q3": {"a": 1}, "q4": {"a": 0}}
+    graded = ref.distinct_gold_sets(ref.gold_sets(qrels, "nDCG@1"))
+    assert graded == [{"a": 1}, {"a": 2}]
+    assert ref.distinct_gold_sets(ref.gold_sets(qrels, "P@1")) == [{"a": 1}]
 
 
 @pytest.mark.parametrize("top_k", [None, 1, 3, 9])

@@ -23,7 +23,8 @@ from falsify_cli.read.numbers import Floats
     TAG_D_POINTS,
     TAG_D_SLOTS,
     TAG_WEIGHTS,
-) = range(1, 10)
+    TAG_C_OTHERS,
+) = range(1, 11)
 
 
 def stream(seed: int, tag: int) -> np.random.Generator:

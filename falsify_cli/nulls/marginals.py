@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from falsify_cli.gold import Gold
-from falsify_cli.grading import Grading
+from falsify_cli.grading import Grading, kernel_scorer
 from falsify_cli.hits import Hits, sums_at
 from falsify_cli.ids import Ints
 from falsify_cli.metrics import KERNELS
@@ -51,18 +51,14 @@ class _Labels:
 
     @classmethod
     def of(cls, grading: Grading) -> _Labels:
-        gold, lists = grading.gold, grading.lists
+        gold, lines = grading.gold, grading.lines
         documents, weights = label_weights(gold)
         label_of = np.full(grading.vocabulary_size, -1)
         label_of[documents] = np.arange(len(documents))
         sizes = gold.query_sizes
-        near = (lists.codes >= 0) & (sizes[lists.queries] > 0)
-        if grading.depth is not None:
-            near &= lists.ranks <= grading.depth
-        lines = np.flatnonzero(near)
-        labels = label_of[lists.codes[lines]]
-        lines, labels = lines[labels >= 0], labels[labels >= 0]
-        return cls(weights, lists.queries[lines], lists.ranks[lines], labels, sizes)
+        labels = label_of[lines.codes]
+        lines = lines.take(np.flatnonzero((labels >= 0) & (sizes[lines.queries] > 0)))
+        return cls(weights, lines.queries, lines.ranks, label_of[lines.codes], sizes)
 
 
 def label_weights(gold: Gold) -> tuple[Ints, Floats]:
@@ -107,7 +103,7 @@ def _expected(grading: Grading, labels: _Labels) -> Floats | None:
     means = sums_at(gold.owners, gold.grades, len(gold.sizes)) / gold.sizes
     # Every label for itself: the lines of a list are cells of their own.
     lone = Hits(np.arange(len(queries)), labels.ranks, means[sets])
-    _, scores = grading.scorer(lone, queries, sets)
+    _, scores = kernel_scorer(grading.metric, gold)(lone, queries, sets)
     return sums_at(queries, chances * scores, len(grading))
 
 

@@ -16,6 +16,7 @@ from falsify_cli.metrics import discounts, ideal_gains
 from falsify_cli.nulls.draws import (
     TAG_C_CHOICE,
     TAG_C_COUNTS,
+    TAG_C_OTHERS,
     TAG_C_RANKS,
     Null,
     blocks,
@@ -38,6 +39,9 @@ def _random_lists(grading: Grading, n_boot: int, seed: int) -> Iterator[Floats]:
     tables = _HitCounts.of(gold.query_sizes, grading.list_lengths, grading.corpus)
     counts_rng = stream(seed, TAG_C_COUNTS)
     ranks_rng, choice_rng = stream(seed, TAG_C_RANKS), stream(seed, TAG_C_CHOICE)
+    scorer = grading.scorer.for_random_lists(
+        grading.list_lengths, grading.corpus, stream(seed, TAG_C_OTHERS)
+    )
     for block in blocks(n_boot, count):
         cells, counts = tables.draw(counts_rng.random((block, count)))
         query = cells % count
@@ -51,7 +55,7 @@ def _random_lists(grading: Grading, n_boot: int, seed: int) -> Iterator[Floats]:
             cells, ranks, grades = cells[near], ranks[near], grades[near]
         hits = Hits.sort(cells, ranks, grades)
         query = hits.cells % count
-        yield spread(grading.scorer(hits, query, gold.sets[query]), block, count)
+        yield spread(scorer(hits, query, gold.sets[query]), block, count)
 
 
 def _drawn_grades(
