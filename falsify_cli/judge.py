@@ -242,10 +242,8 @@ def _corpus(parameters: Parameters, benchmark: Benchmark) -> _Corpus:
 def _corpus_notices(corpus: _Corpus, grading: Grading) -> list[str]:
     if not corpus.given:
         seen = f"C draws from the {corpus.size:,} documents that run and qrels name"
-        return [
-            f"{seen}; the real corpus is at least that large, so C errs on the "
-            "strict side, and with another run it draws otherwise."
-        ]
+        strict = "the real corpus is at least that large, so C errs on the strict side"
+        return [f"{seen}; {strict}, and with another run it draws otherwise."]
     if not corpus.absent:
         return []
     return [f"{corpus.absent:,} relevant documents are missing from the corpus file."]

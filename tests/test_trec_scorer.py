@@ -96,19 +96,15 @@ def test_every_measure_without_a_kernel_is_tried_here() -> None:
 
 
 def test_a_drawn_label_overrides_a_judged_non_relevant_document() -> None:
-    # bpref of q1 against q2's gold {b}: b is judged non-relevant for q1, and so is
-    # a above it. One non-relevant document remains, so 1 - 1/min(1, 1) = 0. Had b
-    # stayed non-relevant as well there would be two, and the same 0; with a relevant
-    # document on top instead the value is 1.
-    qrels = {"q1": {"a": 0, "b": 0, "c": 1}, "q2": {"b": 1}}
-    run = {"q1": {"b": 3.0, "a": 2.0, "c": 1.0}, "q2": {"a": 1.0}}
+    # q1 ranks a above b and is scored against q2's gold {b, z}. Of its two judged
+    # non-relevant documents b is now relevant, so R = 2, N = 1, and a alone stands
+    # above b: bpref = 1/2 * (1 - 1 / min(2, 1)) = 0. With b counted twice N would
+    # be 2, and bpref 1/2 * (1 - 1/2) = 1/4.
+    qrels = {"q1": {"a": 0, "b": 0, "c": 1}, "q2": {"b": 1, "z": 1}}
+    run = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"b": 1.0}}
     benchmark = join(run_of_mapping(run), qrels_of_mapping(qrels))
-    grading = grade(benchmark, parse_metric("bpref"), top_k=None, corpus=3)
-    m = dict(
-        zip(
-            zip(grading.matrix.rows.tolist(), grading.matrix.columns.tolist()),
-            grading.matrix.values.tolist(),
-        )
-    )
-    # Sets by content: {b} is 0, {c} is 1; q1 ranks c below two non-relevant ones.
-    assert m == {(0, 0): 1.0, (0, 1): 0.0}
+    grading = grade(benchmark, parse_metric("bpref"), top_k=None, corpus=4)
+    # Sets by content: {b, z} is 0, {c} is 1. q2 finds one of two, none above: 1/2.
+    assert grading.matrix.rows.tolist() == [0, 1]
+    assert grading.matrix.columns.tolist() == [0, 0]
+    assert grading.matrix.values.tolist() == [0.0, 0.5]

@@ -18,7 +18,7 @@ import numpy as np
 from falsify_cli.gold import Gold
 from falsify_cli.grading import Grading, kernel_scorer
 from falsify_cli.hits import Hits, sums_at
-from falsify_cli.ids import Ints
+from falsify_cli.ids import Bools, Ints
 from falsify_cli.metrics import KERNELS
 from falsify_cli.nulls.draws import (
     TAG_D_ORDERS,
@@ -40,13 +40,16 @@ class _Labels:
     """The labels, and the lines of the run's lists on which one stands.
 
     weights: (L,) w_l, summing to 1. queries, ranks, labels: (h,) of each line, by
-    query and rank, where the query has gold. sizes: (N,) labels a query draws.
+    query and rank, where the query has gold. listed: (h,) whether the line is in
+    the list, or stands for a judged document that is not. sizes: (N,) labels a
+    query draws.
     """
 
     weights: Floats
     queries: Ints
     ranks: Ints
     labels: Ints
+    listed: Bools
     sizes: Ints
 
     @classmethod
@@ -58,7 +61,14 @@ class _Labels:
         sizes = gold.query_sizes
         labels = label_of[lines.codes]
         lines = lines.take(np.flatnonzero((labels >= 0) & (sizes[lines.queries] > 0)))
-        return cls(weights, lines.queries, lines.ranks, label_of[lines.codes], sizes)
+        return cls(
+            weights,
+            lines.queries,
+            lines.ranks,
+            label_of[lines.codes],
+            lines.places >= 0,
+            sizes,
+        )
 
 
 def label_weights(gold: Gold) -> tuple[Ints, Floats]:
@@ -103,6 +113,7 @@ def _expected(grading: Grading, labels: _Labels) -> Floats | None:
     means = sums_at(gold.owners, gold.grades, len(gold.sizes)) / gold.sizes
     # Every label for itself: the lines of a list are cells of their own.
     lone = Hits(np.arange(len(queries)), labels.ranks, means[sets])
+    chances = np.where(labels.listed, chances, 0.0)
     _, scores = kernel_scorer(grading.metric, gold)(lone, queries, sets)
     return sums_at(queries, chances * scores, len(grading))
 
