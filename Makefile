@@ -1,0 +1,50 @@
+# falsify: make demo and make test set up everything they need in .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+STAMP_DEV := $(VENV)/installed-dev
+DEV := hypothesis jsonschema mypy pytest ruff scipy zstandard
+
+.PHONY: help install fmt lint type test check demo bench fuzz clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	  || { echo "falsify needs Python 3.10 or newer; set PYTHON=..." >&2; exit 2; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(STAMP): pyproject.toml falsify_cli/version.py | $(BIN)/python
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(STAMP_DEV): $(STAMP)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(DEV)
+	@touch $@
+
+install: $(STAMP) ## Install falsify into .venv
+
+fmt: $(STAMP_DEV) ## Format the code
+	$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format .
+
+lint: $(STAMP_DEV) ## Check style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+type: $(STAMP_DEV) ## Check types
+	$(BIN)/mypy
+
+test: $(STAMP_DEV) ## Run the tests
+	$(BIN)/python -m pytest
+
+check: lint type test ## lint, type and test
+
+# A demo that fails its gate is a demo that works: FAIL, exit 1, is its verdict.
+demo: $(STAMP) ## Run the gate on fixtures/
+	-@$(BIN)/falsify gate fixtures/stdlib-module/popular.run fixtures/stdlib-module/qrels.txt
+
+clean: ## Remove what the other targets made
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
