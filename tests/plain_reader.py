@@ -1,9 +1,25 @@
-"""The oracle of the reader's tests: valid text files, line by line, nothing clever."""
+"""The oracle of the reader's tests, nothing clever, and the files it is asked about."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A text format: the names of its columns, as the tests fill them in."""
+
+    columns: str
+
+    @property
+    def names(self) -> list[str]:
+        return self.columns.split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,31 +31,104 @@ class Record:
     value: float
 
 
-def plain_records(data: bytes, document: int, value: int) -> list[Record]:
-    """Read every line, told the columns of document and value."""
+TREC_RUN = Form("query Q0 document rank value tag")
+RUN_WITHOUT_TAG = Form("query Q0 document rank value")
+MS_MARCO_RUN = Form("query document value")
+TREC_QRELS = Form("query 0 document value")
+BEIR_QRELS = Form("query document value")
+
+
+# ---- the oracle ---------------------------------------------------------------------
+
+
+def plain_records(data: bytes, form: Form) -> list[Record]:
+    """Read a valid file without a header line by line."""
+    places = [form.names.index(name) for name in ("query", "document", "value")]
     records = []
-    for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+    for line in data.removeprefix(BOM).split(b"\n"):
         fields = [field for field in re.split(rb"[ \t\r]", line) if field]
-        if fields:
-            number = float(fields[value])
-            names = fields[0].decode(), fields[document].decode()
-            records.append(Record(*names, number))
+        try:
+            query, document, value = (fields[place] for place in places)
+            records.append(Record(query.decode(), document.decode(), float(value)))
+        except (IndexError, ValueError):
+            assert not fields or fields[0].startswith(b"#"), line
     return records
 
 
 def plain_lists(records: list[Record]) -> dict[str, list[str]]:
-    """Order each query's documents: score descending, then id as bytes descending."""
-    lists: dict[str, list[Record]] = {}
-    for record in records:
-        lists.setdefault(record.query, []).append(record)
-    return {query: [r.document for r in ordered(rows)] for query, rows in lists.items()}
+    """Rank each query's documents: score descending, ties by id bytes descending."""
+    lists: dict[str, list[str]] = {}
+    for r in sorted(records, key=lambda r: (r.value, r.document.encode()))[::-1]:
+        lists.setdefault(r.query, []).append(r.document)
+    return lists
 
 
-def ordered(records: list[Record]) -> list[Record]:
-    """Sort one query's records as trec_eval does."""
-    return sorted(records, key=lambda r: (-r.value, _descending(r.document)))
+# ---- what it is asked about ---------------------------------------------------------
+
+_LETTERS = st.characters(exclude_characters=" \t\n\r\0", exclude_categories=["Cs"])
+# At eight bytes a key ceases to be the id itself, at 64 it becomes a hash.
+_LONG_IDS = st.builds(
+    lambda start, length, end: start * length + end,
+    st.sampled_from(["d", "\xe9"]),
+    st.sampled_from([7, 8, 9, 31, 32, 63, 64, 65, 300]),
+    st.sampled_from(["", "x", "y"]),
+)
+IDS = st.text(_LETTERS, min_size=1, max_size=9) | _LONG_IDS
+
+SCORES = st.floats(allow_nan=False, allow_infinity=False).map(repr) | st.sampled_from(
+    [
+        *("1e-3", "+5", ".5", "5.", "-0", "0", "1E+2", "007", "2.50", "-.25"),
+        *("0.12345678901234567", "0.30000000000000004", "0.3", "5e-324", "1e-400"),
+        *("179769313486231570000000000000000000000e270", "16777217", "16777216"),
+    ]
+)
+RANKS = st.integers(1, 2000).map(str)
+GRADES = st.sampled_from(["0", "1", "2", "1.0", "-1", "+3", "1e1", "00", "2147483647"])
+
+_BLANKS = st.sampled_from([" ", "\t", "  ", " \t ", "\t\t"])
+_MARGINS = st.sampled_from(["", "", " ", "\t"])
+_LINE_ENDS = st.sampled_from(["\n", "\r\n"])
+_NOISE = st.sampled_from(
+    ["\n", "\r\n", " \t \n", "# made by x\n", "#\r\n", "\t#a b c d e f g\n", "# of 5\n"]
+)
 
 
-def _descending(document: str) -> list[int]:
-    # 256 ends the list: a prefix then comes behind what it begins.
-    return [-byte for byte in document.encode()] + [256]
+@st.composite
+def lines(
+    draw: st.DrawFn, form: Form, values: st.SearchStrategy[str], noise: bool = True
+) -> list[str]:
+    """Make the lines of a valid file, in any layout and order, comments between."""
+    queries = draw(st.lists(IDS, min_size=1, max_size=4, unique=True))
+    documents = draw(st.lists(IDS, min_size=1, max_size=6, unique=True))
+    pair = st.tuples(st.sampled_from(queries), st.sampled_from(documents))
+    pairs = draw(st.lists(pair, min_size=1, max_size=12, unique=True))
+    tag = draw(st.sampled_from(["t", "t", "my tag", "k1=0.9 b 0.4"]))
+    is_plain, result = draw(st.booleans()), []
+    for query, document in pairs:
+        words = {"query": query, "document": document, "rank": "1", "tag": tag}
+        words["value"] = draw(values)
+        fields = [words.get(name, name) for name in form.names]
+        if is_plain:
+            result.append(" ".join(fields) + "\n")
+            continue
+        if noise:
+            result += draw(st.lists(_NOISE, max_size=2))
+        line = draw(_MARGINS)
+        for field in fields:
+            line += field + draw(_BLANKS)
+        result.append(line.rstrip(" \t") + draw(_MARGINS) + draw(_LINE_ENDS))
+    # What a file that begins with a brace is, a test of its own asks.
+    assume(not "".join(result).lstrip(" \t\r\n").startswith("{"))
+    return result
+
+
+@st.composite
+def files(draw: st.DrawFn, form: Form, values: st.SearchStrategy[str]) -> bytes:
+    """Make a valid file: with or without a BOM and a last line end."""
+    text = "".join(draw(lines(form, values)))
+    data = draw(st.sampled_from([b"", BOM])) + text.encode()
+    return data.removesuffix(b"\n") if draw(st.booleans()) else data
+
+
+CHUNKS = st.integers(1, 90) | st.just(1 << 20)
+THREADS = st.sampled_from([1, 2])
