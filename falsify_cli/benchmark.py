@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from falsify_cli.columns import Bools, Floats, Ints, stretch_starts
 from falsify_cli.errors import InputError
-from falsify_cli.ids import Bools, Ids, Ints, Keys, Vocabulary
+from falsify_cli.ids import Ids, Keys, PackedKeys, Vocabulary
 from falsify_cli.read import Qrels, Run
-from falsify_cli.read.numbers import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,10 +126,15 @@ def join(run: Run, qrels: Qrels, *, answered_only: bool = False) -> Benchmark:
     return Benchmark(judgments, lists, lengths > 0, ignored, corpus, oddities)
 
 
-def _distinct_documents(listed: Keys, judged: Keys) -> int:
-    places = np.searchsorted(listed, judged)
-    places[places == len(listed)] = 0
-    return len(listed) + int((listed[places] != judged).sum())
+def _distinct_documents(listed: PackedKeys, judged: Keys) -> int:
+    """Different keys in both; the ones listed are sorted, with repetitions."""
+    if not len(listed):
+        return len(np.unique(judged))
+    distinct = 1 + np.count_nonzero(listed[1:] != listed[:-1])
+    judged = np.unique(judged)
+    inside = judged <= listed[-1]
+    places = np.searchsorted(listed, judged[inside].astype(listed.dtype))
+    return int(distinct + len(judged) - (listed[places] == judged[inside]).sum())
 
 
 def _restricted(judgments: Judgments, stay: Bools) -> tuple[Judgments, Ints]:
@@ -194,10 +199,7 @@ def _by_score(query: Ints, scores: Floats) -> Ints:
 
 def _blocks(query: Ints, scores: Floats) -> tuple[Ints, Ints]:
     """(m,) the first and the last line of every line's block of equal scores."""
-    if not len(query):
-        return query, query
-    new = (query[1:] != query[:-1]) | (scores[1:] != scores[:-1])
-    firsts = np.concatenate([[0], np.flatnonzero(new) + 1])
+    firsts = stretch_starts(query, scores)
     sizes = np.diff(firsts, append=len(query))
     return np.repeat(firsts, sizes), np.repeat(firsts + sizes - 1, sizes)
 

@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from falsify_cli.benchmark import Judgments
-from falsify_cli.ids import Bools, Ints
-from falsify_cli.read.numbers import Floats
+from falsify_cli.columns import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)

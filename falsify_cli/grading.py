@@ -9,11 +9,10 @@ import numpy as np
 
 from falsify_cli import defaults
 from falsify_cli.benchmark import Benchmark, Lists
+from falsify_cli.columns import Floats, Ints
 from falsify_cli.gold import Gold, gold_of
 from falsify_cli.hits import Hits, Lines, crossed_hits, own_hits
-from falsify_cli.ids import Ints
 from falsify_cli.metrics import KERNELS, Kernel, Metric, score_cells
-from falsify_cli.read.numbers import Floats
 from falsify_cli.trec_scorer import trec_scorer
 
 

@@ -11,9 +11,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from falsify_cli.ids import Bools
+from falsify_cli.columns import Bools, Floats
 from falsify_cli.interval import ENDS
-from falsify_cli.read.numbers import Floats
 
 # The chance to be settled at the hinted number: 0.84 spreads beyond the mean.
 _POWER_SPREADS = 0.84

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from falsify_cli.benchmark import Lists
+from falsify_cli.columns import Floats, Ints, stretch_starts
 from falsify_cli.gold import Gold
-from falsify_cli.ids import Ints
-from falsify_cli.read.numbers import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,21 +34,13 @@ class Hits:
     @property
     def starts(self) -> Ints:
         """(cells with a hit,) the first hit of each."""
-        if not len(self):
-            return np.zeros(0, np.int64)
-        return np.concatenate([[0], np.flatnonzero(np.diff(self.cells)) + 1])
+        return stretch_starts(self.cells)
 
     @classmethod
     def sort(cls, cells: Ints, ranks: Ints, grades: Floats) -> Hits:
         """Put hits in order; no two of them share cell and rank."""
         order = np.lexsort((ranks, cells))
         return cls(cells[order], ranks[order], grades[order])
-
-
-def sums_at(places: Ints, values: Floats, count: int) -> Floats:
-    """(count,) the sum of the values at each place, added in their order."""
-    added: Floats = np.bincount(places, values, count)  # type: ignore[assignment]
-    return added
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from falsify_cli.hits import sums_at
-from falsify_cli.ids import Ints
+from falsify_cli.columns import Floats, Ints, sums_at
 from falsify_cli.nulls.draws import TAG_WEIGHTS, blocks, stream
-from falsify_cli.read.numbers import Floats
 
 # The four nulls of one metric share the error rate, and each has two ends.
 ENDS = 8

@@ -11,11 +11,11 @@ import numpy as np
 
 from falsify_cli import defaults
 from falsify_cli.benchmark import Benchmark, join, judged_share
+from falsify_cli.columns import Ints, sums_at
 from falsify_cli.errors import InputError, UsageError
 from falsify_cli.grading import Grading, grade
 from falsify_cli.hint import Moments, queries_to_settle
-from falsify_cli.hits import sums_at
-from falsify_cli.ids import Ints, Vocabulary
+from falsify_cli.ids import Vocabulary
 from falsify_cli.interval import Groups, Interval, intervals
 from falsify_cli.judgement import (
     BenchmarkFacts,

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from falsify_cli.columns import Floats, Ints, positions, sums_at
 from falsify_cli.errors import UsageError
 from falsify_cli.gold import Gold
-from falsify_cli.hits import Hits, sums_at
-from falsify_cli.ids import Ints
-from falsify_cli.read.numbers import Floats
+from falsify_cli.hits import Hits
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Metric:
 class Kernel:
     """How a measure scores a cell: the sum of its hits' values over the owner's norm.
 
-    values: (ranks, grades, positions) of the hits -> their values; a position
+    values: (ranks, grades, places) of the hits -> their values; a place
     counts a cell's hits from 0. norms: (gold, cutoff) -> (U,), one a gold set.
     linear: a hit's value is a weight of its rank times its grade, whatever the
     cell's other hits.
@@ -98,32 +97,32 @@ def _cutoffs(gold: Gold, cutoff: int | None) -> Floats:
 
 KERNELS = {
     "nDCG": Kernel(
-        lambda ranks, grades, positions: grades * discounts(ranks),
+        lambda ranks, grades, places: grades * discounts(ranks),
         ideal_gains,
         ("ndcg", "ndcg_cut"),
         linear=True,
     ),
     "AP": Kernel(
-        lambda ranks, grades, positions: (positions + 1) / ranks,
+        lambda ranks, grades, places: (places + 1) / ranks,
         _sizes,
         ("map", "map_cut"),
     ),
     "RR": Kernel(
-        lambda ranks, grades, positions: np.where(positions == 0, 1 / ranks, 0.0),
+        lambda ranks, grades, places: np.where(places == 0, 1 / ranks, 0.0),
         _ones,
         ("recip_rank", "recip_rank"),
     ),
     "P": Kernel(
-        lambda ranks, grades, positions: grades, _cutoffs, ("P", "P"), linear=True
+        lambda ranks, grades, places: grades, _cutoffs, ("P", "P"), linear=True
     ),
     "R": Kernel(
-        lambda ranks, grades, positions: grades,
+        lambda ranks, grades, places: grades,
         _sizes,
         ("recall", "recall"),
         linear=True,
     ),
     "Success": Kernel(
-        lambda ranks, grades, positions: (positions == 0).astype(np.float64),
+        lambda ranks, grades, places: (places == 0).astype(np.float64),
         _ones,
         ("success", "success"),
     ),
@@ -141,9 +140,8 @@ def score_cells(
     starts = hits.starts
     if not len(starts):
         return hits.cells, hits.grades
-    sizes = np.diff(starts, append=len(hits))
-    positions = np.arange(len(hits)) - np.repeat(starts, sizes)
-    values = kernel.values(hits.ranks, hits.grades, positions)
+    places = positions(starts, len(hits))
+    values = kernel.values(hits.ranks, hits.grades, places)
     sums = np.add.reduceat(values, starts)
     return hits.cells[starts], sums / norms[owners[starts]]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from falsify_cli.columns import positions, stretch_starts
 from falsify_cli.grading import Grading
 from falsify_cli.hits import Hits, Lines, own_lines
-from falsify_cli.ids import Bools, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def _mean(grading: Grading, *, best: bool) -> float:
     order = np.lexsort((-grades, lists.tie_firsts[lines.places], lines.queries))
     lines, grades = lines.take(order), grades[order]
     queries, firsts = lines.queries, lists.tie_firsts[lines.places]
-    within = _positions(queries, firsts)
+    within = positions(stretch_starts(queries, firsts), len(queries))
     ranks = firsts + within if best else lists.tie_lasts[lines.places] - within
     if grading.depth is not None:
         near = ranks <= grading.depth
@@ -62,14 +62,3 @@ def _mean(grading: Grading, *, best: bool) -> float:
     hits = Hits.sort(queries, ranks, grades)
     _, scores = grading.scorer(hits, hits.cells, grading.gold.sets[hits.cells])
     return float(scores.sum() / len(grading))
-
-
-def _positions(queries: Ints, firsts: Ints) -> Ints:
-    """The place of every hit within its block, from 0."""
-    if not len(queries):
-        return queries
-    new: Bools = (np.diff(queries) != 0) | (np.diff(firsts) != 0)
-    starts = np.concatenate([[0], np.flatnonzero(new) + 1])
-    sizes = np.diff(starts, append=len(queries))
-    within: Ints = np.arange(len(queries)) - np.repeat(starts, sizes)
-    return within

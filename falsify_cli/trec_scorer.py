@@ -17,11 +17,10 @@ from functools import lru_cache
 import numpy as np
 
 from falsify_cli.benchmark import Benchmark
+from falsify_cli.columns import Bools, Floats, Ints
 from falsify_cli.gold import Gold
 from falsify_cli.hits import Hits, Lines
-from falsify_cli.ids import Bools, Ints
 from falsify_cli.metrics import Metric, trec_eval_names
-from falsify_cli.read.numbers import Floats
 
 # Cells handed to pytrec_eval at once: some megabytes of dictionaries.
 _BATCH = 2000

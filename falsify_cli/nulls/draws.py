@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from falsify_cli import defaults
+from falsify_cli.columns import Floats, Ints
 from falsify_cli.grading import Grading
-from falsify_cli.ids import Ints
-from falsify_cli.read.numbers import Floats
 
 # The tags of the streams: default_rng([seed, tag]). A number never used twice.
 (

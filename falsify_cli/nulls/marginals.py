@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from falsify_cli.columns import Bools, Floats, Ints, sums_at
 from falsify_cli.gold import Gold
 from falsify_cli.grading import Grading, kernel_scorer
-from falsify_cli.hits import Hits, sums_at
-from falsify_cli.ids import Bools, Ints
+from falsify_cli.hits import Hits
 from falsify_cli.metrics import KERNELS
 from falsify_cli.nulls.draws import (
     TAG_D_ORDERS,
@@ -32,7 +32,6 @@ from falsify_cli.nulls.draws import (
     stream,
 )
 from falsify_cli.nulls.relabelled import column_differences
-from falsify_cli.read.numbers import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

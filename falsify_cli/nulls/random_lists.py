@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from falsify_cli import defaults
+from falsify_cli.columns import Floats, Ints, stretches, sums_at
 from falsify_cli.grading import Grading
-from falsify_cli.hits import Hits, sums_at
-from falsify_cli.ids import Ints
+from falsify_cli.hits import Hits
 from falsify_cli.metrics import discounts, ideal_gains
 from falsify_cli.nulls.draws import (
     TAG_C_CHOICE,
@@ -24,7 +24,6 @@ from falsify_cli.nulls.draws import (
     spread,
     stream,
 )
-from falsify_cli.read.numbers import Floats
 
 
 def retrieved_at_random(grading: Grading, n_boot: int, seed: int) -> Null:
@@ -105,8 +104,7 @@ class _HitCounts:
         kinds = self.kinds[cells % len(self.none)]
         counts = np.zeros(len(cells), np.int64)
         order = np.argsort(kinds, kind="stable")
-        borders = np.flatnonzero(np.diff(kinds[order], prepend=-1)).tolist()
-        for low, high in zip(borders, [*borders[1:], len(order)], strict=True):
+        for low, high in stretches(kinds[order]):
             some = order[low:high]
             table = self.tables[kinds[some[0]]]
             place = np.searchsorted(table, points.reshape(-1)[cells[some]], "right")

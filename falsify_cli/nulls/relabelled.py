@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from falsify_cli import defaults
+from falsify_cli.columns import Floats, Ints, sums_at
 from falsify_cli.grading import Grading, Matrix
-from falsify_cli.hits import sums_at
-from falsify_cli.ids import Ints
 from falsify_cli.nulls.draws import (
     TAG_A,
     TAG_B,
@@ -19,7 +18,6 @@ from falsify_cli.nulls.draws import (
     permutations,
     stream,
 )
-from falsify_cli.read.numbers import Floats
 
 
 def permuted(grading: Grading, n_boot: int, seed: int) -> Null:

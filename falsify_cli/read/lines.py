@@ -9,10 +9,10 @@ from itertools import chain, islice
 from typing import Protocol, TypeVar
 
 from falsify_cli.errors import InputError
-from falsify_cli.ids import WORD
 from falsify_cli.read.fields import FaultyLineError, Table, TooFewFieldsError, cut
 from falsify_cli.read.layout import Layout, Opening, shown, sniff, wrong_width
 from falsify_cli.read.source import Source
+from falsify_cli.words import WORD
 
 
 class Block(Protocol):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from falsify_cli.errors import InputError
-from falsify_cli.ids import WORD, Ids, Vocabulary
+from falsify_cli.ids import Ids, Vocabulary
 from falsify_cli.read.layout import shown
 from falsify_cli.read.source import opened
+from falsify_cli.words import WORD
 
 
 def read_corpus(name: str, chunk_bytes: int = 1 << 20) -> Vocabulary:

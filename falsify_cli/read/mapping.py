@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from falsify_cli.columns import Floats, Ints
 from falsify_cli.errors import InputError
-from falsify_cli.ids import Ids, Ints
-from falsify_cli.read.numbers import Floats
+from falsify_cli.ids import Ids
 
 
 def parse_json(name: str, text: bytes) -> Mapping[str, Mapping[str, float]]:

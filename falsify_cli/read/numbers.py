@@ -5,11 +5,19 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import numpy.typing as npt
 
-from falsify_cli.ids import Bools, Bytes, Ids, Ints
-
-Floats = npt.NDArray[np.float64]
+from falsify_cli.columns import Bools, Floats, Ints
+from falsify_cli.ids import Ids
+from falsify_cli.words import (
+    LOW_BYTES,
+    WORD,
+    Words,
+    are_digits,
+    below_first_point,
+    bytes_in,
+    digit_values,
+    padded_with_zeros,
+)
 
 # ASCII digits only: Python's float also takes '1_0', 'infinity' and Arabic digits,
 # none of which any other tool reads from a run.
@@ -18,10 +26,9 @@ _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # Up to 15 digits are exact in a double, and so are the powers of ten up to 22: one
 # correctly rounded division then gives the nearest double (Clinger, 1990).
 _EXACT_DIGITS = 15
-_WIDEST = _EXACT_DIGITS + 2  # and a sign, and a point
-_POWERS = 10.0 ** np.arange(_WIDEST + 1)
+_POWERS = 10.0 ** np.arange(2 * WORD + _EXACT_DIGITS)
 
-_POINT, _PLUS, _MINUS, _ZERO = b".+-0"
+_PLUS, _MINUS = b"+-"
 
 
 def parse_float(text: bytes) -> float | None:
@@ -49,42 +56,48 @@ def parse_floats(fields: Ids) -> tuple[Floats, Bools]:
 
 
 def _plain_decimals(fields: Ids) -> tuple[Floats, Bools]:
-    """Read the fields that are a sign, digits and a point, 15 digits at most.
+    """Read the fields that are a sign, 15 digits at most and perhaps a point.
 
-    One pass a character over the whole column: 0.03 microseconds a field where
-    float() takes 0.25.
+    Whole words at a time: 0.03 microseconds a field where float() takes 0.25. The
+    digits are read as if zeros followed up to the sixteenth place, which makes a
+    multiple of ten below 10^16: still exact in a double.
     """
-    count = len(fields)
-    lengths = fields.lengths
-    mantissas = np.zeros(count, np.int64)
-    digits = np.zeros(count, np.int64)
-    points = np.full(count, -1)
-    good = (lengths > 0) & (lengths <= _WIDEST)
-    widest = int(lengths[good].max(initial=0))
     first = fields.buffer[fields.starts]
     signed = (first == _MINUS) | (first == _PLUS)
-    for place in range(widest):
-        characters, inside = _characters(fields, place)
-        values = characters - np.uint8(_ZERO)
-        is_digit = (values < 10) & inside
-        np.multiply(mantissas, 10, out=mantissas, where=is_digit)
-        np.add(mantissas, values, out=mantissas, where=is_digit)
-        digits += is_digit
-        other = inside & ~is_digit
-        if other.any():
-            is_point = other & (characters == _POINT) & (points < 0)
-            points[is_point] = place
-            good &= ~other | is_point | (signed if place == 0 else False)
-    good &= (digits > 0) & (digits <= _EXACT_DIGITS)
-    decimals = np.where(points < 0, 0, lengths - 1 - points)
-    values = mantissas / _POWERS[np.where(good, decimals, 0)]
+    digits = Ids(fields.buffer, fields.starts + signed, fields.lengths - signed)
+    counts = digits.lengths
+    good = (counts > 0) & (counts <= _EXACT_DIGITS + 1)
+    first_word, second_word = digits.words(0), np.zeros(len(fields), np.uint64)
+    if (counts > WORD).any():
+        second_word = digits.words(1)
+    first_word, second_word, wholes = _without_point(first_word, second_word)
+    has_point = wholes < counts
+    counts = counts - has_point
+    decimals = np.where(has_point, counts - wholes, 0)
+    good &= (counts > 0) & (counts <= _EXACT_DIGITS)
+    low = padded_with_zeros(first_word, np.clip(counts, 0, WORD))
+    high = padded_with_zeros(second_word, np.clip(counts - WORD, 0, WORD))
+    good &= are_digits(low) & are_digits(high)
+    mantissas = digit_values(low) * np.uint64(10**WORD) + digit_values(high)
+    scales = np.where(good, 2 * WORD - counts + decimals, 0)
+    values = mantissas.astype(np.float64) / _POWERS[scales]
     return np.where(first == _MINUS, -values, values), good
 
 
-def _characters(fields: Ids, place: int) -> tuple[Bytes, Bools]:
-    """(n,) the character at a place of every field, and whether there is one."""
-    inside = fields.lengths > place
-    return fields.buffer[np.where(inside, fields.starts + place, 0)], inside
+def _without_point(low: Words, high: Words) -> tuple[Words, Words, Ints]:
+    """Take the first point out of sixteen characters in two words.
+
+    Returns the words, and (n,) the characters before the point, 16 without one.
+    """
+    eight, most = np.uint64(8), np.uint64(56)
+    before = below_first_point(low)
+    in_low = before != LOW_BYTES[WORD]
+    before_in_high = below_first_point(high)
+    in_high = ~in_low
+    closed = (low & before) | (((low >> eight) | (high << most)) & ~before)
+    moved = (high & before_in_high) | ((high >> eight) & ~before_in_high)
+    wholes = bytes_in(before) + np.where(in_high, bytes_in(before_in_high), 0)
+    return closed, np.where(in_low, high >> eight, moved), wholes
 
 
 def parse_whole_numbers(fields: Ids) -> tuple[Ints, Bools]:

@@ -8,8 +8,9 @@ from functools import partial
 
 import numpy as np
 
+from falsify_cli.columns import Ints
 from falsify_cli.errors import InputError
-from falsify_cli.ids import Ids, Ints, Vocabulary, number
+from falsify_cli.ids import Ids, Vocabulary, number
 from falsify_cli.read.fields import FaultyLineError, Table
 from falsify_cli.read.layout import QRELS_LAYOUTS, Layout, shown, wrong_width
 from falsify_cli.read.lines import Text, not_a_number, open_text

@@ -12,14 +12,16 @@ from typing import NoReturn
 
 import numpy as np
 
+from falsify_cli.columns import Floats, Ints
 from falsify_cli.errors import InputError
-from falsify_cli.ids import WORD, Ids, Ints, Keys, mixed, number
+from falsify_cli.ids import Ids, Keys, PackedKeys, mixed, number
 from falsify_cli.read.fields import FaultyLineError, Table
 from falsify_cli.read.layout import RUN, RUN_LAYOUTS, Layout, shown, wrong_width
 from falsify_cli.read.lines import Text, not_a_number, open_text
 from falsify_cli.read.mapping import columns_of, parse_json
-from falsify_cli.read.numbers import Floats, parse_float, parse_floats
+from falsify_cli.read.numbers import parse_float, parse_floats
 from falsify_cli.read.source import Source, opened
+from falsify_cli.words import WORD
 
 # Lines whose (query, document) keys are sorted at once in search of a repetition.
 _BATCH = 1 << 16
@@ -46,8 +48,8 @@ class Run:
     lines dropped because the document is the query itself.
     query, documents, scores, ranks: the k lines kept, those that could be among the
     top depth of their query, ties included; query counts into queries; a rank is
-    NaN where there is none. document_keys: a 64-bit key for every different
-    document of all lines, sorted.
+    NaN where there is none. document_keys: of all lines, sorted, a document listed
+    twice with its key twice; 32 bits each where all documents are plain numbers.
     """
 
     facts: FileFacts
@@ -57,7 +59,7 @@ class Run:
     documents: Ids
     scores: Floats
     ranks: Floats
-    document_keys: Keys
+    document_keys: PackedKeys
     dropped: int = 0
 
 
@@ -130,7 +132,7 @@ def _parse(table: Table, layout: Layout, keep: Keep) -> _Block:
         dropped = len(lines) - len(stay)
         scores, lines, table = scores[stay], lines[stay], table.take(stay)
         queries, documents = queries.take(stay), documents.take(stay)
-    starts = _segment_starts(queries)
+    starts = queries.stretches()
     numbers, firsts = number(queries.take(starts))
     top = _top_of_segments(scores, starts, keep.depth)
     segment = np.searchsorted(starts, top, side="right") - 1
@@ -138,7 +140,7 @@ def _parse(table: Table, layout: Layout, keep: Keep) -> _Block:
         table.line_count,
         None if len(lines) == table.line_count else lines,
         documents.keys(),
-        queries.take(starts[firsts]).to_list(),
+        queries.take(starts[firsts]).compact().to_list(),
         numbers,
         starts,
         numbers[segment],
@@ -192,15 +194,6 @@ def _ranks(table: Table, layout: Layout) -> Floats:
         return np.full(len(table), np.nan)
     ranks, good = parse_floats(table.column(layout.rank))
     return np.where(good, ranks, np.nan)
-
-
-def _segment_starts(queries: Ids) -> Ints:
-    """The first record of every stretch of one query."""
-    if not len(queries):
-        return np.zeros(0, np.int64)
-    before = queries.take(np.arange(len(queries) - 1))
-    changes = ~before.equal(queries.take(np.arange(1, len(queries))))
-    return np.concatenate([[0], np.flatnonzero(changes) + 1])
 
 
 def _top_of_segments(scores: Floats, starts: Ints, depth: int | None) -> Ints:
@@ -258,8 +251,10 @@ class _Parts:
         self.oddities: dict[str, None] = {}
         self.records = 0
         self.dropped = 0
-        # One growing buffer, moved by the kernel and not copied when it grows.
+        # One growing buffer, moved by the kernel and not copied when it grows; of
+        # four bytes a document as long as all of them are plain numbers.
         self._keys = bytearray()
+        self._width: type[np.uint32 | np.uint64] = np.uint32
         self._segments: list[tuple[Ints, Ints]] = []
         self._kept: list[tuple[Ints, Ids, Floats, Floats]] = []
         self._places: list[tuple[int, int, Ints | None]] = []
@@ -281,14 +276,21 @@ class _Parts:
             )
         )
         self._places.append((self.records, before, block.lines))
-        self._keys += block.keys.data.cast("B")
+        self._add_keys(block.keys)
         self.records += len(block.keys)
         self.dropped += block.dropped
         self.oddities.update(dict.fromkeys(block.oddities))
 
+    def _add_keys(self, keys: Keys) -> None:
+        if self._width is np.uint32 and keys.max(initial=0) >> np.uint64(32):
+            before = np.frombuffer(self._keys, np.uint32)
+            self._keys = bytearray(before.astype(np.uint64).data.cast("B"))
+            self._width = np.uint64
+        self._keys += keys.astype(self._width, copy=False).data.cast("B")
+
     def run(self, facts: FileFacts) -> Run:
         """Join everything; raises InputError for a document listed twice."""
-        keys = np.frombuffer(self._keys, np.uint64)
+        keys: PackedKeys = np.frombuffer(self._keys, self._width)
         codes = np.concatenate([c for c, _ in self._segments])
         starts = np.concatenate([s for _, s in self._segments])
         self._segments.clear()
@@ -308,7 +310,7 @@ class _Parts:
             Ids.concatenate(columns[1]),
             np.concatenate(columns[2]),
             np.concatenate(columns[3]),
-            keys[np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)]],
+            keys,
             self.dropped,
         )
 
@@ -339,7 +341,7 @@ def _line_of(name: str, number: int) -> str:
 
 
 def _first_repetition(
-    keys: Keys, codes: Ints, starts: Ints, lengths: Ints
+    keys: PackedKeys, codes: Ints, starts: Ints, lengths: Ints
 ) -> tuple[int, int] | None:
     """The first two records of one query with one document.
 
@@ -402,6 +404,6 @@ def _assemble_mapping(
         documents.take(top).compact(),
         scores[top],
         np.full(len(top), np.nan),
-        np.unique(documents.keys()),
+        np.sort(documents.keys()),
         dropped,
     )

@@ -1,0 +1,48 @@
+"""Small arithmetic on columns of sorted rows, and the names of their types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+def stretch_starts(*columns: npt.NDArray[Any]) -> Ints:
+    """Where each stretch of equal rows begins.
+
+    >>> stretch_starts(np.array([4, 4, 7, 7, 4])).tolist()
+    [0, 2, 4]
+    """
+    if not len(columns[0]):
+        return np.zeros(0, np.int64)
+    changes = np.zeros(len(columns[0]) - 1, np.bool_)
+    for column in columns:
+        changes |= column[1:] != column[:-1]
+    return np.concatenate([[0], np.flatnonzero(changes) + 1])
+
+
+def stretches(*columns: npt.NDArray[Any]) -> list[tuple[int, int]]:
+    """The first row of each stretch of equal rows, and the row behind its last."""
+    starts = stretch_starts(*columns).tolist()
+    return list(zip(starts, [*starts[1:], len(columns[0])][: len(starts)], strict=True))
+
+
+def positions(starts: Ints, count: int) -> Ints:
+    """The place of each of count rows within its stretch, from 0.
+
+    >>> positions(np.array([0, 2]), 5).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    within: Ints = np.arange(count) - np.repeat(starts, np.diff(starts, append=count))
+    return within
+
+
+def sums_at(places: Ints, values: Floats, count: int) -> Floats:
+    """(count,) the sum of the values at each place, added in their order."""
+    added: Floats = np.bincount(places, values, count)  # type: ignore[assignment]
+    return added
