@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from falsify_cli import defaults
+from falsify_cli.errors import UsageError
 from falsify_cli.version import __version__
 
 if TYPE_CHECKING:
@@ -183,6 +184,7 @@ def gate(
     from falsify_cli.judge import gate as judge_files
     from falsify_cli.verdict import exit_code
 
+    _refuse_to_overwrite(output, run, qrels)
     with _progress_bar() as progress:
         judgement = judge_files(
             run,
@@ -209,6 +211,13 @@ def gate(
     color = not no_color and "NO_COLOR" not in os.environ
     _print(judgement, format, per_query, int(code), output, quiet, color, ascii)
     raise typer.Exit(int(code))
+
+
+def _refuse_to_overwrite(output: str | None, *inputs: str) -> None:
+    for name in inputs:
+        there = output is not None and os.path.exists(output) and os.path.exists(name)
+        if there and os.path.samefile(output or "", name):
+            raise UsageError(f"{output}: is the input {name}; choose another file")
 
 
 def _print(

@@ -41,7 +41,8 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _SHIFT = np.uint64(29)
 # The top bit: on every key that is no plain number.
 _MARK = np.uint64(1 << 63)
-_TENS = np.array([10**n for n in range(WORD)], np.uint64)
+# By how much n digits, padded to eight, are too large.
+_TENS = np.array([10 ** (WORD - n) for n in range(WORD + 1)], np.uint64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,8 +196,8 @@ def _numbers_or_marked(words: Words, lengths: Ints) -> Keys:
     digits = padded_with_zeros(words, np.minimum(lengths, WORD))
     leading_zero = ((words & np.uint64(0xFF)) == np.uint64(ord("0"))) & (lengths > 1)
     plain = are_digits(digits) & (lengths <= WORD) & (lengths > 0) & ~leading_zero
-    scale = _TENS[np.where(plain, WORD - lengths, 0)]
-    return np.where(plain, digit_values(digits) // scale, words | _MARK)
+    values = digit_values(digits) // _TENS[np.minimum(lengths, WORD)]
+    return values if plain.all() else np.where(plain, values, words | _MARK)
 
 
 def mixed(keys: Keys) -> Keys:

@@ -35,6 +35,7 @@ from falsify_cli.notices import (
 )
 from falsify_cli.nulls import Null, null_models, p_value
 from falsify_cli.read import (
+    STDIN,
     Keep,
     Qrels,
     Run,
@@ -100,6 +101,8 @@ def gate(
     >>> print(gate(run, {"q1": {"d1": 1}}, "RR").verdict)
     UNDER-NS
     """
+    if run == qrels == STDIN:
+        raise UsageError("run, qrels: expected at most one of them on standard input")
     names = [metric] if isinstance(metric, str) else list(metric)
     metrics = [parse_metric(name, rel_level) for name in names]
     parameters = Parameters(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from falsify_cli import defaults
-from falsify_cli.benchmark import Benchmark, Lists
+from falsify_cli.benchmark import Benchmark, Lists, spelled_otherwise
 from falsify_cli.gold import Gold
 from falsify_cli.grading import Grading
 from falsify_cli.interval import Groups, Interval
@@ -15,6 +15,9 @@ from falsify_cli.ties import Ties
 
 # The share of queries that list themselves first from which it is no accident.
 _SELF_SHARE = 0.01
+
+# Documents that meet in another spelling from which it is no accident.
+_LEAST_MEETINGS = 3
 
 
 def input_notices(
@@ -60,6 +63,22 @@ def input_notices(
             f"({_some(odd.first_is_query)}) list the document of their own id first; "
             f"--drop-self removes such rows."
         )
+    return lines + _spelling_notices(benchmark)
+
+
+def _spelling_notices(benchmark: Benchmark) -> list[str]:
+    """Ids that would meet in another spelling, where these are no accidents."""
+    queries, documents = spelled_otherwise(benchmark)
+    lines = []
+    for what, meeting, least in (
+        ("queries", queries, 1),
+        ("documents", documents, _LEAST_MEETINGS),
+    ):
+        if meeting is not None and len(meeting.pairs) >= least:
+            lines.append(
+                f"{len(meeting.pairs)} {what} of the run are not in the qrels as they "
+                f"are spelled: {meeting}."
+            )
     return lines
 
 

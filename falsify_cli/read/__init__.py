@@ -3,8 +3,10 @@
 from falsify_cli.read.lists_of_ids import read_corpus, read_groups
 from falsify_cli.read.qrels import Qrels, qrels_of_mapping, read_qrels
 from falsify_cli.read.run import FileFacts, Keep, Run, read_run, run_of_mapping
+from falsify_cli.read.source import STDIN
 
 __all__ = [
+    "STDIN",
     "FileFacts",
     "Keep",
     "Qrels",

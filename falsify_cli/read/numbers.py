@@ -21,7 +21,7 @@ from falsify_cli.words import (
 
 # ASCII digits only: Python's float also takes '1_0', 'infinity' and Arabic digits,
 # none of which any other tool reads from a run.
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 # Up to 15 digits are exact in a double, and so are the powers of ten up to 22: one
 # correctly rounded division then gives the nearest double (Clinger, 1990).
@@ -64,24 +64,28 @@ def _plain_decimals(fields: Ids) -> tuple[Floats, Bools]:
     """
     first = fields.buffer[fields.starts]
     signed = (first == _MINUS) | (first == _PLUS)
-    digits = Ids(fields.buffer, fields.starts + signed, fields.lengths - signed)
-    counts = digits.lengths
-    good = (counts > 0) & (counts <= _EXACT_DIGITS + 1)
-    first_word, second_word = digits.words(0), np.zeros(len(fields), np.uint64)
+    if signed.any():
+        starts, lengths = fields.starts + signed, fields.lengths - signed
+        fields = Ids(fields.buffer, starts, lengths)
+    low, high = fields.words(0), np.zeros(len(fields), np.uint64)
+    if (fields.lengths > WORD).any():
+        high = fields.words(1)
+    low, high, wholes = _without_point(low, high)
+    has_point = wholes < fields.lengths
+    counts = fields.lengths - has_point
+    good = (counts > 0) & (counts <= _EXACT_DIGITS)
+    low = padded_with_zeros(low, np.minimum(np.maximum(counts, 0), WORD))
+    good &= are_digits(low)
+    mantissas = digit_values(low) * np.uint64(10**WORD)
     if (counts > WORD).any():
-        second_word = digits.words(1)
-    first_word, second_word, wholes = _without_point(first_word, second_word)
-    has_point = wholes < counts
-    counts = counts - has_point
+        high = padded_with_zeros(high, np.minimum(np.maximum(counts - WORD, 0), WORD))
+        good &= are_digits(high)
+        mantissas += digit_values(high)
     decimals = np.where(has_point, counts - wholes, 0)
-    good &= (counts > 0) & (counts <= _EXACT_DIGITS)
-    low = padded_with_zeros(first_word, np.clip(counts, 0, WORD))
-    high = padded_with_zeros(second_word, np.clip(counts - WORD, 0, WORD))
-    good &= are_digits(low) & are_digits(high)
-    mantissas = digit_values(low) * np.uint64(10**WORD) + digit_values(high)
     scales = np.where(good, 2 * WORD - counts + decimals, 0)
     values = mantissas.astype(np.float64) / _POWERS[scales]
-    return np.where(first == _MINUS, -values, values), good
+    np.negative(values, out=values, where=first == _MINUS)
+    return values, good
 
 
 def _without_point(low: Words, high: Words) -> tuple[Words, Words, Ints]:
@@ -91,13 +95,15 @@ def _without_point(low: Words, high: Words) -> tuple[Words, Words, Ints]:
     """
     eight, most = np.uint64(8), np.uint64(56)
     before = below_first_point(low)
-    in_low = before != LOW_BYTES[WORD]
-    before_in_high = below_first_point(high)
-    in_high = ~in_low
     closed = (low & before) | (((low >> eight) | (high << most)) & ~before)
-    moved = (high & before_in_high) | ((high >> eight) & ~before_in_high)
-    wholes = bytes_in(before) + np.where(in_high, bytes_in(before_in_high), 0)
-    return closed, np.where(in_low, high >> eight, moved), wholes
+    wholes, moved = bytes_in(before), high >> eight
+    later = np.flatnonzero(before == LOW_BYTES[WORD])
+    if len(later):
+        rest = high[later]
+        before = below_first_point(rest)
+        moved[later] = (rest & before) | ((rest >> eight) & ~before)
+        wholes[later] += bytes_in(before)
+    return closed, moved, wholes
 
 
 def parse_whole_numbers(fields: Ids) -> tuple[Ints, Bools]:

@@ -290,7 +290,7 @@ class _Parts:
 
     def run(self, facts: FileFacts) -> Run:
         """Join everything; raises InputError for a document listed twice."""
-        keys: PackedKeys = np.frombuffer(self._keys, self._width)
+        keys: PackedKeys = np.frombuffer(self._keys, np.dtype(self._width))
         codes = np.concatenate([c for c, _ in self._segments])
         starts = np.concatenate([s for _, s in self._segments])
         self._segments.clear()
