@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from falsify_cli.columns import Bools, Floats, Ints, stretch_starts
 from falsify_cli.diagnose import Meeting, meeting
 from falsify_cli.errors import InputError
 from falsify_cli.ids import Ids, Keys, PackedKeys, Vocabulary
-from falsify_cli.read import Qrels, Run
+from falsify_cli.read import FileFacts, Qrels, Run
 
 # Ids of each side that are tried in other spellings: 0.02 s of Python.
 _TRIED = 5_000
@@ -64,21 +64,28 @@ class Oddities:
     rank_contradicts: the rank column orders the list otherwise than the scores.
     single_precision: scores that differ, and are equal as 32-bit floats.
     first_is_query: ids of the queries whose best document is the query itself.
+    rows_dropped: lines left out because the document is the query.
+    repeated_judgments: judgments that stand in the qrels more than once.
     """
 
     rank_contradicts: int
     single_precision: int
     first_is_query: tuple[str, ...]
+    rows_dropped: int
+    repeated_judgments: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Benchmark:
     """One run over one set of judged queries.
 
-    answered: (N,) whether the run lists anything. ignored: the run's queries that
-    nobody judged. corpus_seen: distinct documents in run and qrels together.
+    run, qrels: the facts of the two files. answered: (N,) whether the run lists
+    anything. ignored: the run's queries that nobody judged. corpus_seen: distinct
+    documents in run and qrels together.
     """
 
+    run: FileFacts
+    qrels: FileFacts
     judgments: Judgments
     lists: Lists
     answered: Bools
@@ -127,7 +134,16 @@ def join(run: Run, qrels: Qrels, *, answered_only: bool = False) -> Benchmark:
         query for query, place in zip(run.queries, judged, strict=True) if place < 0
     )
     corpus = _distinct_documents(run.document_keys, qrels.vocabulary.ids.keys())
-    return Benchmark(judgments, lists, lengths > 0, ignored, corpus, oddities)
+    return Benchmark(
+        run.facts,
+        qrels.facts,
+        judgments,
+        lists,
+        lengths > 0,
+        ignored,
+        corpus,
+        replace(oddities, repeated_judgments=qrels.repeated),
+    )
 
 
 def _distinct_documents(listed: PackedKeys, judged: Keys) -> int:
@@ -184,7 +200,8 @@ def _ordered(
         lasts - offsets,
         lengths,
     )
-    return lists, _oddities(lists, scores, run.ranks[order], judgments)
+    odd = _oddities(lists, scores, run.ranks[order], judgments)
+    return lists, replace(odd, rows_dropped=run.dropped)
 
 
 def _by_score(query: Ints, scores: Floats) -> Ints:
@@ -232,6 +249,8 @@ def _oddities(
         len(np.unique(contradicted)),
         len(np.unique(merged)),
         tuple(queries[i] for i in itself.tolist()),
+        rows_dropped=0,
+        repeated_judgments=0,
     )
 
 

@@ -23,7 +23,7 @@ from falsify_cli.judgement import (
     Judgement,
     NullResult,
     Parameters,
-    QueryScore,
+    PerQuery,
     Result,
 )
 from falsify_cli.metrics import KERNELS, Metric, companion_of, parse_metric
@@ -121,21 +121,21 @@ def gate(
     _check(parameters, metrics)
     threads = threads or _available_threads()
     keep = Keep(_deepest(metrics, top_k), drop_self)
-    run_columns = _run(run, keep, digest, threads)
-    qrels_columns = _qrels(qrels, digest, threads)
-    return judge(run_columns, qrels_columns, metrics, parameters, progress)
+    benchmark = join(
+        _run(run, keep, digest, threads),
+        _qrels(qrels, digest, threads),
+        answered_only=queries == ANSWERED,
+    )
+    return judge(benchmark, metrics, parameters, progress)
 
 
 def judge(
-    run: Run,
-    qrels: Qrels,
+    benchmark: Benchmark,
     metrics: Sequence[Metric],
     parameters: Parameters,
     progress: Progress = lambda done, steps: None,
 ) -> Judgement:
-    """Judge a run that has been read, under each metric."""
-    answered_only = parameters.queries == ANSWERED
-    benchmark = join(run, qrels, answered_only=answered_only)
+    """Judge a run that has been read and joined with its qrels, under each metric."""
     corpus = _corpus(parameters, benchmark)
     groups, group_count = _groups(parameters.group, benchmark)
     steps = _Steps(progress, len(metrics))
@@ -147,14 +147,14 @@ def judge(
     results = tuple(result for _, result in judged)
     return Judgement(
         __version__,
-        run.facts,
-        qrels.facts,
+        benchmark.run,
+        benchmark.qrels,
         parameters,
         _facts(benchmark, first, corpus, group_count),
         worst(result.verdict for result in results),
         results,
         (
-            *input_notices(run, qrels, benchmark, answered_only=answered_only),
+            *input_notices(benchmark, answered_only=parameters.queries == ANSWERED),
             *_corpus_notices(corpus, first),
         ),
     )
@@ -335,7 +335,11 @@ def _judge_metric(
             *_resampling_notices(results, parameters.tau),
         ),
         companion,
-        _per_query(benchmark, grading, nulls),
+        PerQuery(
+            benchmark.judgments.queries,
+            grading.scores,
+            {null.letter: null.of_query for null in nulls},
+        ),
     )
     return grading, result
 
@@ -416,19 +420,6 @@ def _resampling_notices(results: Mapping[str, NullResult], tau: float) -> list[s
         for null in results.values()
         for line in resampling_notice(null.letter, null.interval, tau)
     ]
-
-
-def _per_query(
-    benchmark: Benchmark, grading: Grading, nulls: Sequence[Null]
-) -> tuple[QueryScore, ...]:
-    expected = zip(*(null.of_query.tolist() for null in nulls), strict=True)
-    letters = [null.letter for null in nulls]
-    return tuple(
-        QueryScore(query, score, dict(zip(letters, row, strict=True)))
-        for query, score, row in zip(
-            benchmark.judgments.queries, grading.scores.tolist(), expected, strict=True
-        )
-    )
 
 
 def _facts(

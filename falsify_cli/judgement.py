@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from falsify_cli.columns import Floats
 from falsify_cli.interval import Interval
 from falsify_cli.read import FileFacts
 from falsify_cli.ties import Ties
@@ -85,6 +86,27 @@ class QueryScore:
     expected: Mapping[str, float]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PerQuery(Sequence[QueryScore]):
+    """The scores of all N queries, made into values as they are asked for.
+
+    queries: N ids. scores: (N,). expected: of each null by letter, (N,).
+    """
+
+    queries: list[str]
+    scores: Floats
+    expected: Mapping[str, Floats]
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        expected = {k: float(values[index]) for k, values in self.expected.items()}
+        return QueryScore(self.queries[index], float(self.scores[index]), expected)
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """The run under one metric.
@@ -105,7 +127,7 @@ class Result:
     hints: tuple[Hint, ...]
     notices: tuple[str, ...]
     companion: Result | None
-    per_query: tuple[QueryScore, ...]
+    per_query: PerQuery
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from falsify_cli.gold import Gold
 from falsify_cli.grading import Grading
 from falsify_cli.interval import Groups, Interval
 from falsify_cli.nulls import capped_queries
-from falsify_cli.read import FileFacts, Qrels, Run
+from falsify_cli.read import FileFacts
 from falsify_cli.ties import Ties
 
 # The share of queries that list themselves first from which it is no accident.
@@ -20,15 +20,14 @@ _SELF_SHARE = 0.01
 _LEAST_MEETINGS = 3
 
 
-def input_notices(
-    run: Run, qrels: Qrels, benchmark: Benchmark, *, answered_only: bool = False
-) -> list[str]:
+def input_notices(benchmark: Benchmark, *, answered_only: bool = False) -> list[str]:
     """What the files and their join hold."""
     count, answered = len(benchmark), int(benchmark.answered.sum())
     odd = benchmark.oddities
-    lines = [*_layout("run", run.facts), *_layout("qrels", qrels.facts)]
-    if qrels.repeated:
-        lines.append(f"{_s(qrels.repeated, 'duplicate judgment')} counted once.")
+    lines = [*_layout("run", benchmark.run), *_layout("qrels", benchmark.qrels)]
+    if odd.repeated_judgments:
+        repeated = _s(odd.repeated_judgments, "duplicate judgment")
+        lines.append(f"{repeated} counted once.")
     if answered < count:
         lines.append(
             f"{count - answered} of {count} judged queries have no results in the "
@@ -44,8 +43,9 @@ def input_notices(
             f"{_s(len(benchmark.ignored), 'query', 'queries')} of the run "
             f"({_some(benchmark.ignored)}) have no judgments and are ignored."
         )
-    if run.dropped:
-        lines.append(f"{_s(run.dropped, 'row')} dropped: the document is the query.")
+    if odd.rows_dropped:
+        dropped = _s(odd.rows_dropped, "row")
+        lines.append(f"{dropped} dropped: the document is the query.")
     if odd.rank_contradicts:
         lines.append(
             f"The rank column contradicts the scores in "

@@ -120,4 +120,5 @@ def permutations(rng: np.random.Generator, rows: int, count: int) -> Ints:
     keys &= ~mask
     keys |= np.arange(count, dtype=np.uint64)
     keys.sort(axis=1)
-    return (keys & mask).astype(np.int64)
+    keys &= mask
+    return keys.view(np.int64)

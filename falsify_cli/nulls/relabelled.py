@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from falsify_cli import defaults
-from falsify_cli.columns import Floats, Ints, sums_at
+from falsify_cli.columns import Floats, sums_at
 from falsify_cli.grading import Grading, Matrix
 from falsify_cli.nulls.draws import (
     TAG_A,
@@ -19,17 +20,19 @@ from falsify_cli.nulls.draws import (
     stream,
 )
 
+# (b, N) the set each query is dealt in each draw; half the bytes of other columns.
+Sets = npt.NDArray[np.int32]
+
 
 def permuted(grading: Grading, n_boot: int, seed: int) -> Null:
     """Null A: the gold sets are dealt out again, by a random bijection of queries."""
-    sets, count = grading.gold.sets, len(grading)
+    sets, count = grading.gold.sets.astype(np.int32), len(grading)
     of_query, _ = _means(grading)
     differences = column_differences(grading)
     rng = stream(seed, TAG_A)
 
-    def dealt(block: int) -> Ints:
-        sets_dealt: Ints = sets[permutations(rng, block, count)]
-        return sets_dealt
+    def dealt(block: int) -> Sets:
+        return sets[permutations(rng, block, count)]
 
     drawn = _looked_up(grading.matrix, n_boot, dealt)
     return finished("A", grading, drawn, of_query, differences)
@@ -68,16 +71,17 @@ def uniform(grading: Grading, n_boot: int, seed: int) -> Null:
     differences = grading.scores - of_query - count * shares * columns
     rng = stream(seed, TAG_B)
 
-    def guessed(block: int) -> Ints:
-        points: Floats = rng.random((block, count)) * distinct
-        return points.astype(np.int64)
+    def guessed(block: int) -> Sets:
+        points = rng.random((block, count))
+        points *= distinct
+        return points.astype(np.int32)
 
     drawn = _looked_up(matrix, n_boot, guessed)
     return finished("B", grading, drawn, of_query, differences)
 
 
 def _looked_up(
-    matrix: Matrix, draws: int, deal: Callable[[int], Ints]
+    matrix: Matrix, draws: int, deal: Callable[[int], Sets]
 ) -> Iterator[Floats]:
     """Yield blocks of (b, N): M at each query and the set it was dealt.
 
@@ -103,14 +107,15 @@ def _pays_off_densely(matrix: Matrix, draws: int) -> bool:
     return draws * len(matrix.rows) > blocks * count * distinct + 3 * draws * count
 
 
-def _look_up_sparsely(matrix: Matrix, dealt: Ints) -> Floats:
+def _look_up_sparsely(matrix: Matrix, dealt: Sets) -> Floats:
     scores = np.zeros(dealt.shape)
-    draw, cell = np.nonzero(dealt[:, matrix.rows] == matrix.columns)
+    met = dealt[:, matrix.rows] == matrix.columns.astype(np.int32)
+    draw, cell = np.nonzero(met)
     scores[draw, matrix.rows[cell]] = matrix.values[cell]
     return scores
 
 
-def _look_up_densely(matrix: Matrix, dealt: Ints) -> Floats:
+def _look_up_densely(matrix: Matrix, dealt: Sets) -> Floats:
     scores = np.empty(dealt.shape)
     count, distinct = matrix.shape
     step = max(1, defaults.DENSE_BLOCK_CELLS // (distinct + 1))

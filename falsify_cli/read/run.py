@@ -192,8 +192,9 @@ def _scores(table: Table, layout: Layout) -> Floats:
 def _ranks(table: Table, layout: Layout) -> Floats:
     if layout.rank is None:
         return np.full(len(table), np.nan)
-    ranks, good = parse_floats(table.column(layout.rank))
-    return np.where(good, ranks, np.nan)
+    # A plain number is its own key, and any other key is larger.
+    ranks = table.column(layout.rank).keys()
+    return np.where(ranks >> np.uint64(32) == 0, ranks, np.nan)
 
 
 def _top_of_segments(scores: Floats, starts: Ints, depth: int | None) -> Ints:
