@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from random import Random
 
 from hypothesis import assume
 from hypothesis import strategies as st
@@ -85,40 +86,46 @@ SCORES = st.floats(allow_nan=False, allow_infinity=False).map(repr) | st.sampled
 RANKS = st.integers(1, 2000).map(str)
 GRADES = st.sampled_from(["0", "1", "2", "1.0", "-1", "+3", "1e1", "00", "2147483647"])
 
-_BLANKS = st.sampled_from([" ", "\t", "  ", " \t ", "\t\t"])
-_MARGINS = st.sampled_from(["", "", " ", "\t"])
-_LINE_ENDS = st.sampled_from(["\n", "\r\n"])
-_NOISE = st.sampled_from(
-    ["\n", "\r\n", " \t \n", "# made by x\n", "#\r\n", "\t#a b c d e f g\n", "# of 5\n"]
-)
+_BLANKS = [" ", "\t", "  ", " \t ", "\t\t"]
+_MARGINS = ["", "", " ", "\t"]
+_NOISE = ["\n", "\r\n", " \t \n", "# made by x\n", "#\r\n", "\t#a b c d e f g\n"]
+_THREE_WORDS = "# top 100\n"  # a record where records have three columns
 
 
 @st.composite
-def lines(
-    draw: st.DrawFn, form: Form, values: st.SearchStrategy[str], noise: bool = True
-) -> list[str]:
+def lines(draw: st.DrawFn, form: Form, values: st.SearchStrategy[str]) -> list[str]:
     """Make the lines of a valid file, in any layout and order, comments between."""
     queries = draw(st.lists(IDS, min_size=1, max_size=4, unique=True))
     documents = draw(st.lists(IDS, min_size=1, max_size=6, unique=True))
     pair = st.tuples(st.sampled_from(queries), st.sampled_from(documents))
     pairs = draw(st.lists(pair, min_size=1, max_size=12, unique=True))
-    tag = draw(st.sampled_from(["t", "t", "my tag", "k1=0.9 b 0.4"]))
-    is_plain, result = draw(st.booleans()), []
+    words = {
+        "rank": "1",
+        "tag": draw(st.sampled_from(["t", "t", "my tag", "k1=1 b 4"])),
+    }
+    rows = []
     for query, document in pairs:
-        words = {"query": query, "document": document, "rank": "1", "tag": tag}
-        words["value"] = draw(values)
-        fields = [words.get(name, name) for name in form.names]
-        if is_plain:
-            result.append(" ".join(fields) + "\n")
-            continue
-        if noise:
-            result += draw(st.lists(_NOISE, max_size=2))
-        line = draw(_MARGINS)
-        for field in fields:
-            line += field + draw(_BLANKS)
-        result.append(line.rstrip(" \t") + draw(_MARGINS) + draw(_LINE_ENDS))
+        words |= {"query": query, "document": document, "value": draw(values)}
+        rows.append([words.get(name, name) for name in form.names])
+    if draw(st.booleans()):
+        result = [" ".join(row) + "\n" for row in rows]
+    else:
+        noise = _NOISE if len(form.names) == 3 else [*_NOISE, _THREE_WORDS]
+        result = _laid_out(rows, noise, Random(draw(st.integers(0, 999))))
     # A file that begins like this is JSON.
     assume(not re.match(r'[ \t\r\n]*\{[ \t\r\n]*["}]', "".join(result)))
+    return result
+
+
+def _laid_out(rows: list[list[str]], noise: list[str], choice: Random) -> list[str]:
+    """Put any blanks between the words, and any noise between the lines."""
+    result = []
+    for row in rows:
+        result += choice.choices(noise, k=choice.choice([0, 0, 1, 2]))
+        line = choice.choice(_MARGINS) + row[0]
+        for word in row[1:]:
+            line += choice.choice(_BLANKS) + word
+        result.append(line + choice.choice(_MARGINS) + choice.choice(["\n", "\r\n"]))
     return result
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import reference as ref
 from hypothesis import given, settings
@@ -17,7 +18,6 @@ from falsify_cli import defaults
 from falsify_cli.interval import Groups, Interval, end_rank, intervals, rows_of
 from falsify_cli.nulls import draws
 from falsify_cli.nulls.draws import TAG_WEIGHTS, stream
-from falsify_cli.read.numbers import Floats
 
 # Ten differences of a middling run, and the groups of the same ten queries.
 MIXED = [0.9, -0.3, 0.2, 0.5, 0.1, 0.8, 0.0, 0.4, 0.6, 0.25]
@@ -32,7 +32,7 @@ def groups_of(names: str | None, count: int) -> Groups:
 
 
 def interval(
-    d: list[float] | Floats,
+    d: list[float] | npt.NDArray[np.float64],
     names: str | None = None,
     *,
     alpha: float = 0.05,

@@ -22,7 +22,6 @@ from tiny import METRICS, Case, Qrels, Run, cases, graded
 from falsify_cli import defaults
 from falsify_cli.errors import InternalError
 from falsify_cli.grading import Grading
-from falsify_cli.ids import Ints
 from falsify_cli.nulls import Null, _check, draws, null_models, p_value, relabelled
 from falsify_cli.nulls.draws import permutations, stream
 from falsify_cli.nulls.marginals import matched
@@ -707,7 +706,7 @@ def test_different_numbers_take_one_number_each_and_no_heed_of_blocks(
 ) -> None:
     rng = np.random.default_rng(1)
     sizes = rng.integers(1, 30, 400)
-    counts: Ints = np.minimum(rng.integers(0, 9, 400), sizes)
+    counts = np.minimum(rng.integers(0, 9, 400), sizes)
     one = stream(5, 2)
     before = different_numbers(counts, sizes, one)
     other = stream(5, 2)

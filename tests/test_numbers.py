@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from falsify_cli.ids import Ids
 from falsify_cli.read.numbers import parse_float, parse_floats, parse_whole_numbers
 
-QUICK = settings(derandomize=True, deadline=None, max_examples=300)
+QUICK = settings(derandomize=True, deadline=None, max_examples=100)
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 FORMS = ["{!r}", "{:.17g}", "{:.15g}", "{:.3f}", "{:.20f}", "{:e}", "{:.0e}", "{:+.8f}"]

@@ -1,4 +1,4 @@
-"""Real runs: every query as pytrec_eval scores it, the means as trec_eval prints them."""
+"""Real runs: each query as pytrec_eval scores it, means as trec_eval prints them."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,57 +29,65 @@ class FaultyLineError(Exception):
 class Table:
     """The records of a chunk, cut into fields.
 
-    starts, ends: (records, columns) in bytes; columns beyond the ones asked for
-    are counted in widths, not kept. lines: (records,) line numbers from 0.
+    ends: (records, columns) in bytes; of the columns asked for, others are counted
+    in widths alone. starts: the same, None where each field begins one byte behind
+    the end of the one before. widths: (records,) fields, None where all have just
+    the columns asked for. lines: (records,) line numbers from 0, None where every
+    line is a record.
     """
 
     buffer: Bytes
-    starts: Ints
     ends: Ints
-    widths: Ints
-    lines: Ints
     line_count: int
-    oddities: list[str] = field(default_factory=list)
+    starts: Ints | None = None
+    widths: Ints | None = None
+    lines: Ints | None = None
+    oddities: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return len(self.ends)
 
     def column(self, number: int) -> Ids:
         """One field of every record."""
-        starts = np.ascontiguousarray(self.starts[:, number])
-        return Ids(self.buffer, starts, self.ends[:, number] - starts)
+        ends = np.ascontiguousarray(self.ends[:, number])
+        if self.starts is not None:
+            starts = np.ascontiguousarray(self.starts[:, number])
+        elif number:
+            starts = self.ends[:, number - 1] + 1
+        else:
+            starts = np.concatenate([[0], self.ends[:-1, -1] + 1])
+        return Ids(self.buffer, starts, ends - starts)
 
-    def take(self, records: Ints) -> Table:
-        """The table of these records alone."""
-        return replace(
-            self,
-            starts=self.starts[records],
-            ends=self.ends[records],
-            widths=self.widths[records],
-            lines=self.lines[records],
-        )
+    def wide(self) -> Ints:
+        """The records with more fields than were asked for."""
+        if self.widths is None:
+            return np.zeros(0, np.int64)
+        return np.flatnonzero(self.widths > self.ends.shape[1])
 
-    def text(self, record: int) -> list[bytes]:
-        """All kept fields of one record."""
-        spans = zip(
-            self.starts[record].tolist(), self.ends[record].tolist(), strict=True
-        )
-        return [self.buffer[a:b].tobytes() for a, b in spans]
+    def line(self, record: int) -> int:
+        """The line number of a record, from 0."""
+        return record if self.lines is None else int(self.lines[record])
 
 
-def cut(chunk: bytes, columns: int, is_record: Callable[[list[bytes]], bool]) -> Table:
+def cut(
+    chunk: bytes,
+    columns: int,
+    is_record: Callable[[list[bytes]], bool],
+    header_line: int = -1,
+) -> Table:
     """Cut the lines of a chunk at blanks, and keep the first columns of each.
 
     chunk: whole lines, with the padding behind them. is_record: told the fields of
-    a line that begins with '#', whether it is a record and no comment.
+    a line that begins with '#', whether it is a record and no comment. header_line:
+    the number of a line to leave out, from 0.
     Raises FaultyLineError for a line that is no UTF-8, holds a NUL byte or a bare
     carriage return, or has too few fields.
     """
     buffer = np.frombuffer(chunk, np.uint8)
     body = buffer[:-8]
     _check_bytes(chunk, len(body))
-    table = _cut_regular(buffer, body, columns)
-    return table or _cut_any(buffer, body, columns, is_record)
+    table = _cut_regular(buffer, body, columns) if header_line < 0 else None
+    return table or _cut_any(buffer, body, columns, is_record, header_line)
 
 
 def _check_bytes(chunk: bytes, size: int) -> None:
@@ -111,18 +119,23 @@ def _cut_regular(buffer: Bytes, body: Bytes, columns: int) -> Table | None:
     edges = np.flatnonzero(is_edge)
     count, rest = divmod(len(edges), columns)
     blanks = np.count_nonzero(body == _BLANK) + np.count_nonzero(body == _TAB)
-    ends = edges.reshape(-1, columns) if not rest else edges[:0].reshape(0, columns)
-    if blanks != count * (columns - 1) or (body[ends[:, -1]] != _LINE_FEED).any():
+    if rest or blanks != count * (columns - 1):
         return None
-    starts = np.concatenate([[0], edges[:-1] + 1]).reshape(-1, columns)
-    if (body[starts[:, 0]] == _HASH).any():
+    ends = edges.reshape(count, columns)
+    if (body[ends[:, -1]] != _LINE_FEED).any():
         return None
-    widths = np.full(count, columns)
-    return Table(buffer, starts, ends, widths, np.arange(count), count)
+    table = Table(buffer, ends, count)
+    if (body[table.column(0).starts] == _HASH).any():
+        return None
+    return table
 
 
 def _cut_any(
-    buffer: Bytes, body: Bytes, columns: int, is_record: Callable[[list[bytes]], bool]
+    buffer: Bytes,
+    body: Bytes,
+    columns: int,
+    is_record: Callable[[list[bytes]], bool],
+    header_line: int,
 ) -> Table:
     """Cut lines of any layout: blanks in any mix, CRLF, comments, empty lines."""
     separator = _IS_SEPARATOR[body]
@@ -142,28 +155,27 @@ def _cut_any(
     if comments.any():
         oddities.append("comment lines")
         lines = lines[~comments]
+    lines = lines[lines != header_line]
     short = np.flatnonzero(widths[lines] < columns)
     if len(short):
-        line = int(lines[short[0]])
-        raise TooFewFieldsError(line, int(widths[line]))
+        raise WrongWidthError(int(lines[short[0]]))
     places = firsts[lines, None] + np.arange(columns)
     return Table(
         buffer,
-        starts[places],
         ends[places],
+        len(line_ends),
+        starts[places],
         widths[lines],
         lines,
-        len(line_ends),
-        oddities,
+        tuple(oddities),
     )
 
 
-class TooFewFieldsError(FaultyLineError):
-    """A line with fewer fields than its format has."""
+class WrongWidthError(FaultyLineError):
+    """A line with fewer or more fields than its format has."""
 
-    def __init__(self, line: int, width: int) -> None:
+    def __init__(self, line: int) -> None:
         super().__init__(line, "")
-        self.width = width
 
 
 def _line_ends(body: Bytes, line_ends: Ints) -> list[str]:

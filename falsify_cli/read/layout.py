@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from falsify_cli.errors import InputError
@@ -12,8 +13,9 @@ from falsify_cli.read.numbers import parse_float
 class Layout:
     """Where the columns of one text format stand.
 
-    columns: fields a line must have. value: the column of the score or the grade,
-    or of the rank where rank_is_score. note: what to tell the user, if anything.
+    columns: fields a line must have. value: the column of the score or the grade, or
+    of the rank where rank_is_score. open_ended: the last field may hold blanks.
+    note: what to tell the user, if anything.
     """
 
     fields: str
@@ -23,6 +25,7 @@ class Layout:
     value: int
     rank: int | None = None
     rank_is_score: bool = False
+    open_ended: bool = False
     note: str = ""
 
     def is_record(self, fields: list[bytes]) -> bool:
@@ -32,7 +35,7 @@ class Layout:
         return parse_float(fields[self.value]) is not None
 
 
-RUN = Layout("query Q0 doc rank score tag", 6, 0, 2, 4, rank=3)
+RUN = Layout("query Q0 doc rank score tag", 6, 0, 2, 4, rank=3, open_ended=True)
 RUN_WITHOUT_TAG = Layout(
     "query Q0 doc rank score", 5, 0, 2, 4, rank=3, note="5 columns, no tag"
 )
@@ -51,6 +54,7 @@ QRELS_BEIR = Layout("query doc grade", 3, 0, 1, 2, note="BEIR columns")
 RUN_LAYOUTS = {6: RUN, 5: RUN_WITHOUT_TAG, 3: RUN_MS_MARCO}
 QRELS_LAYOUTS = {4: QRELS, 3: QRELS_BEIR}
 
+_BLANKS = re.compile(rb"[ \t\r\n]+")
 _NO_NUMBERS = (b"nan", b"inf", b"infinity")
 _SWAPPED = "were the two files swapped? the order is: run, then qrels"
 
@@ -59,52 +63,63 @@ _SWAPPED = "were the two files swapped? the order is: run, then qrels"
 class Opening:
     """What the first lines say.
 
-    skipped: bytes before the first record. skipped_lines: their number.
-    header: the fields of the header line; none where the first line is a record.
+    header: the fields of the header line, none where there is none. header_line:
+    its number, from 0, or -1.
     """
 
     layout: Layout
-    skipped: int = 0
-    skipped_lines: int = 0
     header: tuple[bytes, ...] = ()
+    header_line: int = -1
 
 
-def sniff(name: str, chunk: bytes, layouts: dict[int, Layout]) -> Opening | None:
-    """Tell the layout from the first line that is no comment.
+def sniff(
+    name: str, head: bytes, layouts: dict[int, Layout], *, whole: bool
+) -> Opening | None:
+    """Tell the layout from the first line that does not begin with '#'.
 
-    chunk: the first whole lines of the file. Returns None where none of them has a
-    word. Raises InputError for a number of columns that no layout has.
+    Where every line does, from the first of them that could be a record.
+    head: the first whole lines of the file. whole: there is nothing more to wait
+    for. Returns None where none of the lines tells.
+    Raises InputError for a number of columns that no layout has.
     """
-    end, number = 0, 0
-    while (start := end) < (end := chunk.find(b"\n", start) + 1):
-        fields = chunk[start:end].split()
-        number += 1
-        if not fields:
-            continue
+    end, line = 0, -1
+    marked: list[list[bytes]] = []
+    while (start := end) < (end := head.find(b"\n", start) + 1):
+        fields = fields_of(head[start:end])
+        line += 1
+        if fields and fields[0].startswith(b"#"):
+            marked.append(fields)
+        elif fields:
+            layout = _layout(fields, layouts)
+            if layout is None:
+                fault = _width_fault(fields, layouts)
+                raise InputError(f"{name}:{line + 1}: {fault}")
+            records_before = any(map(layout.is_record, marked))
+            if records_before or not _is_header(fields, layout):
+                return Opening(layout)
+            return Opening(layout, tuple(fields), line)
+    for fields in marked if whole else ():
         layout = _layout(fields, layouts)
-        is_record = layout is not None and layout.is_record(fields)
-        if fields[0].startswith(b"#") and not is_record:
-            continue
-        if layout is None:
-            raise InputError(f"{name}:{number}: {_width_fault(fields, layouts)}")
-        if is_record or not _is_header(fields, layout):
+        if layout is not None and layout.is_record(fields):
             return Opening(layout)
-        return Opening(layout, end, number, tuple(fields))
     return None
 
 
+def fields_of(line: bytes) -> list[bytes]:
+    """The fields of one line; blanks are spaces and tabs alone."""
+    return [field for field in _BLANKS.split(line) if field]
+
+
 def _is_header(fields: list[bytes], layout: Layout) -> bool:
-    """Whether a word stands where a number should: '0,9' and 'nan' are faults."""
+    """Whether words stand where numbers should: '0,9' and 'nan' are faults."""
     columns = [layout.value] if layout.rank is None else [layout.value, layout.rank]
     words = [fields[column] for column in columns]
     return all(w[:1].isalpha() and w.lower() not in _NO_NUMBERS for w in words)
 
 
 def _layout(fields: list[bytes], layouts: dict[int, Layout]) -> Layout | None:
-    widest = max(layouts)
-    # Only a run's last column, the tag, may hold blanks.
-    width = min(len(fields), widest) if layouts is RUN_LAYOUTS else len(fields)
-    return layouts.get(width)
+    width, widest = len(fields), max(layouts)
+    return layouts.get(min(width, widest) if layouts[widest].open_ended else width)
 
 
 def _width_fault(fields: list[bytes], layouts: dict[int, Layout]) -> str:

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Container, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Protocol, TypeVar
 
 from falsify_cli.errors import InputError
-from falsify_cli.read.fields import FaultyLineError, Table, TooFewFieldsError, cut
-from falsify_cli.read.layout import Layout, Opening, shown, sniff, wrong_width
+from falsify_cli.ids import PADDING
+from falsify_cli.read.fields import FaultyLineError, Table, WrongWidthError, cut
+from falsify_cli.read.layout import (
+    Layout,
+    Opening,
+    fields_of,
+    shown,
+    sniff,
+    wrong_width,
+)
 from falsify_cli.read.source import Source
 from falsify_cli.words import WORD
+
+# Bytes of comments after which a line that begins with '#' may tell the layout.
+_SNIFFED = 1 << 16
+# An id may begin with a brace as well, but JSON goes on with a key or the end.
+_JSON = re.compile(rb"\s*\{\s*[\"}]")
 
 
 class Block(Protocol):
@@ -31,7 +45,7 @@ B = TypeVar("B", bound=Block)
 class Text:
     """A text file whose first lines have been read.
 
-    first: its first chunk, without header. chunks: the rest.
+    first: its first chunk. chunks: the rest.
     """
 
     source: Source
@@ -48,34 +62,45 @@ class Text:
         Yields the number of lines before each block, and the block.
         Raises InputError with the file's own line number for a faulty line.
         """
-        layout = self.opening.layout
-        before = self.opening.skipped_lines
+        layout, before = self.opening.layout, 0
 
-        def work(chunk: bytes) -> B | FaultyLineError:
+        def work(chunk: bytes, header_line: int = -1) -> B | FaultyLineError:
             try:
-                return parse(cut(chunk, layout.columns, layout.is_record))
-            except TooFewFieldsError as error:
-                line = chunk[:-WORD].split(b"\n")[error.line]
-                fault = wrong_width(layout, error.width, line)
+                table = cut(chunk, layout.columns, layout.is_record, header_line)
+                wide = table.wide()
+                if len(wide) and not layout.open_ended:
+                    raise WrongWidthError(table.line(int(wide[0])))
+                return parse(table)
+            except WrongWidthError as error:
+                fields = fields_of(chunk[:-WORD].split(b"\n")[error.line])
+                fault = wrong_width(layout, len(fields), b" ".join(fields))
                 return FaultyLineError(error.line, fault)
             except FaultyLineError as error:
                 return error
 
-        for result in _mapped(work, chain([self.first], self.chunks), threads):
+        first = work(self.first, self.opening.header_line)
+        for result in chain([first], _mapped(work, self.chunks, threads)):
             if isinstance(result, FaultyLineError):
                 line = before + result.line + 1
                 raise InputError(f"{self.source.name}:{line}: {result.fault}")
             yield before, result
             before += result.line_count
 
-    def refuse_header_that_is_a_record(self, queries: object) -> None:
+    def notes(self, oddities: Iterable[str]) -> tuple[str, ...]:
+        """What was not plain about the file, each thing once."""
+        opening = self.opening
+        header = ["a header line"] * bool(opening.header)
+        layout = [opening.layout.note] * bool(opening.layout.note)
+        return (*layout, *header, *self.source.notes, *oddities)
+
+    def refuse_header_that_is_a_record(self, queries: Container[str]) -> None:
         """Refuse a first line whose query stands on other lines too.
 
-        queries: a container of the query ids of all other lines, as bytes.
+        queries: the ids on all other lines.
         """
         header, layout = self.opening.header, self.opening.layout
-        if header and header[layout.query] in queries:  # type: ignore[operator]
-            place = f"{self.source.name}:{self.opening.skipped_lines}"
+        if header and header[layout.query].decode() in queries:
+            place = f"{self.source.name}:{self.opening.header_line + 1}"
             raise InputError(f"{place}: {not_a_number(layout, header[layout.value])}")
 
 
@@ -87,13 +112,16 @@ def open_text(
     Returns the text, or the first chunk itself where it begins like JSON.
     Raises InputError where the file is empty or of no known layout.
     """
-    chunks = source.chunks(chunk_bytes)
-    for chunk in chunks:
-        if chunk.lstrip(b" \t\r\n\0")[:1] == b"{":
-            return b"".join(c[:-WORD] for c in chain([chunk], chunks))
-        opening = sniff(source.name, chunk, layouts)
+    chunks, head = source.chunks(chunk_bytes), b""
+    # Nearly always the first chunk tells; more are joined where it is all comments.
+    for chunk in chain(chunks, [PADDING]):
+        head += chunk[:-WORD]
+        if _JSON.match(head):
+            return head + b"".join(c[:-WORD] for c in chunks)
+        whole = chunk is PADDING or len(head) >= _SNIFFED
+        opening = sniff(source.name, head, layouts, whole=whole)
         if opening is not None:
-            return Text(source, opening, chunk[opening.skipped :], chunks)
+            return Text(source, opening, head + PADDING, chunks)
     raise InputError(f"{source.name}: the file is empty: no record in it")
 
 

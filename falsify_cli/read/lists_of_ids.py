@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from falsify_cli.errors import InputError
 from falsify_cli.ids import Ids, Vocabulary
-from falsify_cli.read.layout import shown
+from falsify_cli.read.layout import fields_of, shown
 from falsify_cli.read.source import opened
 from falsify_cli.words import WORD
 
@@ -50,10 +50,10 @@ def _records(name: str, chunk_bytes: int) -> list[tuple[int, list[bytes]]]:
     records, number = [], 0
     with opened(name) as source:
         for chunk in source.chunks(chunk_bytes):
-            for line in chunk[:-WORD].splitlines():
+            for line in chunk[:-WORD].split(b"\n")[:-1]:
                 number += 1
                 _check_text(name, number, line)
-                if fields := line.split():
+                if fields := fields_of(line):
                     records.append((number, fields))
     if not records:
         raise InputError(f"{name}: the file is empty: no record in it")

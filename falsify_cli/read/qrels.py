@@ -12,7 +12,7 @@ from falsify_cli.columns import Ints
 from falsify_cli.errors import InputError
 from falsify_cli.ids import Ids, Vocabulary, number
 from falsify_cli.read.fields import FaultyLineError, Table
-from falsify_cli.read.layout import QRELS_LAYOUTS, Layout, shown, wrong_width
+from falsify_cli.read.layout import QRELS_LAYOUTS, Layout, shown
 from falsify_cli.read.lines import Text, not_a_number, open_text
 from falsify_cli.read.mapping import columns_of, parse_json
 from falsify_cli.read.numbers import parse_float, parse_whole_numbers
@@ -69,16 +69,10 @@ class _Block:
     queries: Ids
     documents: Ids
     grades: Ints
-    oddities: list[str]
+    oddities: tuple[str, ...]
 
 
 def _parse(table: Table, layout: Layout) -> _Block:
-    wide = np.flatnonzero(table.widths > layout.columns)
-    if len(wide):
-        row = int(wide[0])
-        width, line = int(table.widths[row]), b" ".join(table.text(row))
-        fault = wrong_width(layout, width, line)
-        raise FaultyLineError(int(table.lines[row]), fault)
     fields = table.column(layout.value)
     grades, good = parse_whole_numbers(fields)
     if not good.all():
@@ -87,10 +81,10 @@ def _parse(table: Table, layout: Layout) -> _Block:
         fault = not_a_number(layout, text)
         if parse_float(text) is not None:
             fault = f"expected a whole number as the grade, found {shown(text)}"
-        raise FaultyLineError(int(table.lines[row]), fault)
+        raise FaultyLineError(table.line(row), fault)
     return _Block(
         table.line_count,
-        table.lines,
+        np.arange(len(table)) if table.lines is None else table.lines,
         table.column(layout.query).compact(),
         table.column(layout.document).compact(),
         grades,
@@ -102,20 +96,16 @@ def _read_text(text: Text, threads: int) -> Qrels:
     source, layout = text.source, text.opening.layout
     blocks = list(text.blocks(partial(_parse, layout=layout), threads))
     oddities = dict.fromkeys(note for _, block in blocks for note in block.oddities)
-    notes = [*source.notes, *oddities]
-    if text.opening.header:
-        notes.insert(0, "a header line")
-    if layout.note:
-        notes.insert(0, layout.note)
+    notes = text.notes(oddities)
     queries = Ids.concatenate([block.queries for _, block in blocks])
     if not len(queries):
         raise InputError(f"{source.name}: the file is empty: no record in it")
     codes, firsts = number(queries)
     names = queries.take(firsts).to_list()
-    text.refuse_header_that_is_a_record({name.encode() for name in names})
+    text.refuse_header_that_is_a_record(set(names))
     lines = np.concatenate([before + 1 + block.lines for before, block in blocks])
     return _assemble(
-        FileFacts(source.name, len(queries), source.sha256, tuple(notes)),
+        FileFacts(source.name, len(queries), source.sha256, notes),
         names,
         codes,
         Ids.concatenate([block.documents for _, block in blocks]),

@@ -16,7 +16,8 @@ from falsify_cli.columns import Floats, Ints
 from falsify_cli.errors import InputError
 from falsify_cli.ids import Ids, Keys, PackedKeys, mixed, number
 from falsify_cli.read.fields import FaultyLineError, Table
-from falsify_cli.read.layout import RUN, RUN_LAYOUTS, Layout, shown, wrong_width
+from falsify_cli.read.keys import GrowingKeys
+from falsify_cli.read.layout import RUN_LAYOUTS, Layout, shown
 from falsify_cli.read.lines import Text, not_a_number, open_text
 from falsify_cli.read.mapping import columns_of, parse_json
 from falsify_cli.read.numbers import parse_float, parse_floats
@@ -117,28 +118,29 @@ class _Block:
     scores: Floats
     ranks: Floats
     dropped: int
-    oddities: list[str]
+    oddities: tuple[str, ...]
 
 
 def _parse(table: Table, layout: Layout, keep: Keep) -> _Block:
     """Turn one chunk's table into a block; a pure function, run by many threads."""
-    _refuse_wide(table, layout)
+    _refuse_blank_in_id(table, layout)
     scores = _scores(table, layout)
     queries, documents = table.column(layout.query), table.column(layout.document)
-    dropped = 0
-    lines = table.lines
+    rows = np.arange(len(table))
     if keep.drop_self:
-        stay = np.flatnonzero(~documents.equal(queries))
-        dropped = len(lines) - len(stay)
-        scores, lines, table = scores[stay], lines[stay], table.take(stay)
-        queries, documents = queries.take(stay), documents.take(stay)
+        rows = np.flatnonzero(~documents.equal(queries))
+        queries, documents = queries.take(rows), documents.take(rows)
+        scores = scores[rows]
+    lines = table.lines
+    if len(rows) < len(table):
+        lines = rows if lines is None else lines[rows]
     starts = queries.stretches()
     numbers, firsts = number(queries.take(starts))
     top = _top_of_segments(scores, starts, keep.depth)
     segment = np.searchsorted(starts, top, side="right") - 1
     return _Block(
         table.line_count,
-        None if len(lines) == table.line_count else lines,
+        lines,
         documents.keys(),
         queries.take(starts[firsts]).compact().to_list(),
         numbers,
@@ -146,31 +148,25 @@ def _parse(table: Table, layout: Layout, keep: Keep) -> _Block:
         numbers[segment],
         documents.take(top).compact(),
         scores[top],
-        _ranks(table.take(top), layout),
-        dropped,
+        _ranks(table, layout, rows[top]),
+        len(table) - len(rows),
         table.oddities,
     )
 
 
-def _refuse_wide(table: Table, layout: Layout) -> None:
-    """Refuse a blank inside an id, which makes the tag of what stands behind it."""
-    if layout is not RUN:
-        wide = np.flatnonzero(table.widths > layout.columns)
-        if len(wide):
-            row = int(wide[0])
-            line = b" ".join(table.text(row))
-            fault = wrong_width(layout, int(table.widths[row]), line)
-            raise FaultyLineError(int(table.lines[row]), fault)
+def _refuse_blank_in_id(table: Table, layout: Layout) -> None:
+    """Refuse a blank inside an id, which makes a tag of what stands behind it."""
+    wide = table.wide()
+    if not len(wide):
         return
-    for row in np.flatnonzero(table.widths > layout.columns).tolist():
-        fields = table.text(row)
-        tag_is_number = parse_float(fields[5]) is not None
-        if tag_is_number or parse_float(fields[3]) is None:
+    tags, ranks = table.column(layout.columns - 1), table.column(layout.rank or 0)
+    for row in wide.tolist():
+        tag, rank = tags.bytes_at(row), ranks.bytes_at(row)
+        if parse_float(tag) is not None or parse_float(rank) is None:
             raise FaultyLineError(
-                int(table.lines[row]),
-                f"expected {layout.columns} fields ({layout.fields}), "
-                f"got {table.widths[row]}; is there a blank inside an id? "
-                f"{shown(b' '.join(fields))}",
+                table.line(row),
+                f"expected {layout.columns} fields ({layout.fields}), found more, "
+                f"with {shown(rank)} as the rank; is there a blank inside an id?",
             )
 
 
@@ -185,15 +181,16 @@ def _scores(table: Table, layout: Layout) -> Floats:
         fault = not_a_number(layout, text)
         if parse_float(text) is not None:
             fault = f"expected a finite score, found {shown(text)}, which reads as inf"
-        raise FaultyLineError(int(table.lines[row]), fault)
+        raise FaultyLineError(table.line(row), fault)
     return -scores if layout.rank_is_score else scores
 
 
-def _ranks(table: Table, layout: Layout) -> Floats:
+def _ranks(table: Table, layout: Layout, rows: Ints) -> Floats:
+    """The rank column of some records, NaN where it has no plain number."""
     if layout.rank is None:
-        return np.full(len(table), np.nan)
+        return np.full(len(rows), np.nan)
     # A plain number is its own key, and any other key is larger.
-    ranks = table.column(layout.rank).keys()
+    ranks = table.column(layout.rank).take(rows).keys()
     return np.where(ranks >> np.uint64(32) == 0, ranks, np.nan)
 
 
@@ -232,15 +229,11 @@ def _read_text(text: Text, keep: Keep, threads: int) -> Run:
     ):
         parts.add(before, block)
     text.refuse_header_that_is_a_record(parts.codes)
-    notes = [*source.notes, *parts.oddities]
-    if text.opening.header:
-        notes.insert(0, "a header line")
-    if layout.note:
-        notes.insert(0, layout.note)
+    notes = text.notes(parts.oddities)
     if not parts.records + parts.dropped:
         raise InputError(f"{source.name}: the file is empty: no record in it")
     lines = parts.records + parts.dropped
-    facts = FileFacts(source.name, lines, source.sha256, tuple(notes))
+    facts = FileFacts(source.name, lines, source.sha256, notes)
     return parts.run(facts)
 
 
@@ -252,10 +245,7 @@ class _Parts:
         self.oddities: dict[str, None] = {}
         self.records = 0
         self.dropped = 0
-        # One growing buffer, moved by the kernel and not copied when it grows; of
-        # four bytes a document as long as all of them are plain numbers.
-        self._keys = bytearray()
-        self._width: type[np.uint32 | np.uint64] = np.uint32
+        self._keys = GrowingKeys()
         self._segments: list[tuple[Ints, Ints]] = []
         self._kept: list[tuple[Ints, Ids, Floats, Floats]] = []
         self._places: list[tuple[int, int, Ints | None]] = []
@@ -277,21 +267,14 @@ class _Parts:
             )
         )
         self._places.append((self.records, before, block.lines))
-        self._add_keys(block.keys)
+        self._keys.add(block.keys)
         self.records += len(block.keys)
         self.dropped += block.dropped
         self.oddities.update(dict.fromkeys(block.oddities))
 
-    def _add_keys(self, keys: Keys) -> None:
-        if self._width is np.uint32 and keys.max(initial=0) >> np.uint64(32):
-            before = np.frombuffer(self._keys, np.uint32)
-            self._keys = bytearray(before.astype(np.uint64).data.cast("B"))
-            self._width = np.uint64
-        self._keys += keys.astype(self._width, copy=False).data.cast("B")
-
     def run(self, facts: FileFacts) -> Run:
         """Join everything; raises InputError for a document listed twice."""
-        keys: PackedKeys = np.frombuffer(self._keys, np.dtype(self._width))
+        keys = self._keys.column()
         codes = np.concatenate([c for c, _ in self._segments])
         starts = np.concatenate([s for _, s in self._segments])
         self._segments.clear()
@@ -336,7 +319,7 @@ def _line_of(name: str, number: int) -> str:
         return ""
     with opened(name) as source:
         lines = (
-            line for c in source.chunks(1 << 20) for line in c[:-WORD].splitlines()
+            line for c in source.chunks(1 << 20) for line in c[:-WORD].split(b"\n")[:-1]
         )
         return f": {shown(next(islice(lines, number - 1, None)))}"
 

@@ -77,7 +77,7 @@ def render(judgement: Judgement, look: Look = Look()) -> str:
     _draw_paragraph(console, "repeat", _repeat(judgement))
     text = out.getvalue()
     plain = text.encode("ascii", "replace").decode() if look.ascii else text
-    return "".join(line.rstrip() + "\n" for line in plain.splitlines())
+    return "".join(line.rstrip() + "\n" for line in plain.split("\n")[:-1])
 
 
 def verdict_line(judgement: Judgement) -> str:
