@@ -67,6 +67,11 @@ class Ids:
         parts = [t.encode() if isinstance(t, str) else t for t in texts]
         lengths = np.fromiter(map(len, parts), np.int64, len(parts))
         buffer = np.frombuffer(b"".join(parts) + PADDING, np.uint8)
+        return cls.packed(buffer, lengths)
+
+    @classmethod
+    def packed(cls, buffer: Bytes, lengths: Ints) -> Ids:
+        """Ids that stand one behind the other; the padding behind the last."""
         return cls(buffer, _offsets(lengths), lengths)
 
     @classmethod

@@ -19,6 +19,13 @@ DIFFERENCES = st.lists(
 )
 
 
+def unrounded(d: list[float], tau: float = 0.05, alpha: float = 0.05) -> int | None:
+    """The number before it is rounded to one figure."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hint, "one_figure", lambda number: number)
+        return hinted(d, tau, alpha)
+
+
 def hinted(d: list[float], tau: float = 0.05, alpha: float = 0.05) -> int | None:
     return queries_to_settle(Moments.of(np.array(d)), tau, alpha)
 
@@ -32,9 +39,7 @@ def test_the_hint_is_the_first_number_the_loop_comes_to(
 ) -> None:
     expected = ref.unrounded_hint(d, alpha=alpha)
     assert expected is not None
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hint, "one_figure", lambda number: number)
-        assert hinted(d, alpha=alpha) == expected
+    assert unrounded(d, alpha=alpha) == expected
     assert hinted(d, alpha=alpha) == ref.one_figure(expected)
 
 
@@ -58,9 +63,14 @@ def test_the_hint_follows_tau(d: list[float], tau: float) -> None:
         pytest.param([0.0] * 7, id="no gap at all"),
         pytest.param([0.9], id="one query"),
         pytest.param([1.4, -1.2, 0.3], id="beyond the scale"),
+        pytest.param(
+            [0.12] * 30 + [1.0], id="low, a tail that all but stops the spread"
+        ),
+        pytest.param([0.0] * 39 + [-0.9], id="high, a tail that does the same"),
     ],
 )
 def test_the_hint_agrees_with_the_loop_on_awkward_pilots(d: list[float]) -> None:
+    assert unrounded(d) == ref.unrounded_hint(d)
     assert hinted(d) == ref.hint(d)
 
 
@@ -82,9 +92,8 @@ def test_no_number_settles_a_gap_next_to_tau(d: float, hopeless: bool) -> None:
 def test_a_search_over_several_blocks_finds_the_same_number() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hint, "_BLOCK", 7)
-        patch.setattr(hint, "one_figure", lambda number: number)
         d = [0.06, 0.3, 0.6, -0.2, 0.5]
-        assert hinted(d) == ref.unrounded_hint(d)
+        assert unrounded(d) == ref.unrounded_hint(d)
 
 
 @pytest.mark.parametrize("d", [[0.06, 0.3, 0.6, -0.2, 0.5], [0.0, 0.1, -0.1, 0.02]])

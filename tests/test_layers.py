@@ -17,7 +17,8 @@ PACKAGE = "falsify_cli"
 LAYERS = (
     *("errors", "defaults", "version", "columns", "words", "ids"),
     *("read.numbers", "read.source", "read.fields", "read.layout", "read.lines"),
-    *("read.mapping", "read.run", "read.qrels", "read.lists_of_ids", "read"),
+    *("read.mapping", "read.facts", "read.growing", "read.run_block"),
+    *("read.run_parts", "read.run", "read.qrels", "read.lists_of_ids", "read"),
     *("benchmark", "gold", "hits", "metrics", "trec_scorer", "grading"),
     *("second_opinion", "ties"),
     *("nulls.draws", "nulls.relabelled", "nulls.random_lists", "nulls.marginals"),
@@ -25,7 +26,7 @@ LAYERS = (
     *("judge", "report.json", "report.table", "report", "output", "cli", "__main__"),
 )
 
-# The two that write: what was read is never what they open.
+# One opens what is read, the other what is written.
 MAY_OPEN = ("read.source", "output")
 MAY_DRAW = ("report", "cli")
 

@@ -59,6 +59,9 @@ ONE_BLOCK = {"c": 2.0, "a": 1.0, "b": 1.0, "d": 1.0, "e": 0.0}
         pytest.param({"q": {"a": 1.0}}, "P@2", 0, 0, id="one document is no tie"),
         pytest.param({"q": {"a": 1.0, "b": 1.0}}, "P@2", 1, 1, id="all equal"),
         pytest.param(
+            {"q": {"c": 2.0, "a": 1.0, "b": 1.0}}, "P@2", 1, 0, id="all but the first"
+        ),
+        pytest.param(
             {"q": {"a": 1.0, "b": 1.0}, "r": ONE_BLOCK, "s": {"a": 1.0}},
             *("P@2", 2, 1),
             id="three queries",

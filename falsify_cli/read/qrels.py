@@ -11,12 +11,12 @@ import numpy as np
 from falsify_cli.columns import Ints
 from falsify_cli.errors import InputError
 from falsify_cli.ids import Ids, Vocabulary, number
+from falsify_cli.read.facts import FileFacts
 from falsify_cli.read.fields import FaultyLineError, Table
 from falsify_cli.read.layout import QRELS_LAYOUTS, Layout, shown
 from falsify_cli.read.lines import Text, not_a_number, open_text
 from falsify_cli.read.mapping import columns_of, parse_json
 from falsify_cli.read.numbers import parse_float, parse_whole_numbers
-from falsify_cli.read.run import FileFacts
 from falsify_cli.read.source import Source, opened
 
 

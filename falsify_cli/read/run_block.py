@@ -1,0 +1,148 @@
+"""One chunk's table -> RunBlock: segments of one query each, and the lines kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from falsify_cli.columns import Floats, Ints
+from falsify_cli.ids import Ids, Keys, number
+from falsify_cli.read.fields import FaultyLineError, Table
+from falsify_cli.read.layout import Layout, shown
+from falsify_cli.read.lines import not_a_number
+from falsify_cli.read.numbers import parse_float, parse_floats
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Which lines of a run to keep: the top depth a query (all where None)."""
+
+    depth: int | None = None
+    drop_self: bool = False
+
+
+KEEP_ALL = Keep()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunBlock:
+    """One chunk's records: segments of one query each, and the lines kept of them.
+
+    lines: (records,) line numbers in the chunk, None where every line is a record.
+    segment_queries: (segments,) index into queries. segment_starts: (segments,) in
+    records. kept_queries: (kept,) index into queries.
+    """
+
+    line_count: int
+    lines: Ints | None
+    keys: Keys
+    queries: list[str]
+    segment_queries: Ints
+    segment_starts: Ints
+    kept_queries: Ints
+    documents: Ids
+    scores: Floats
+    ranks: Floats
+    dropped: int
+    oddities: tuple[str, ...]
+
+
+def parse_block(table: Table, layout: Layout, keep: Keep) -> RunBlock:
+    """Turn one chunk's table into a block; a pure function, run by many threads."""
+    _refuse_blank_in_id(table, layout)
+    scores = _scores(table, layout)
+    queries, documents = table.column(layout.query), table.column(layout.document)
+    rows = np.arange(len(table))
+    if keep.drop_self:
+        rows = np.flatnonzero(~documents.equal(queries))
+        queries, documents = queries.take(rows), documents.take(rows)
+        scores = scores[rows]
+    lines = table.lines
+    if len(rows) < len(table):
+        lines = rows if lines is None else lines[rows]
+    starts = queries.stretches()
+    numbers, firsts = number(queries.take(starts))
+    top = top_of_segments(scores, starts, keep.depth)
+    segment = np.searchsorted(starts, top, side="right") - 1
+    return RunBlock(
+        table.line_count,
+        lines,
+        documents.keys(),
+        queries.take(starts[firsts]).compact().to_list(),
+        numbers,
+        starts,
+        numbers[segment],
+        documents.take(top).compact(),
+        scores[top],
+        _ranks(table, layout, rows[top]),
+        len(table) - len(rows),
+        table.oddities,
+    )
+
+
+def _refuse_blank_in_id(table: Table, layout: Layout) -> None:
+    """Refuse a blank inside an id, which makes a tag of what stands behind it."""
+    wide = table.wide()
+    if not len(wide):
+        return
+    tags, ranks = table.column(layout.columns - 1), table.column(layout.rank or 0)
+    for row in wide.tolist():
+        tag, rank = tags.bytes_at(row), ranks.bytes_at(row)
+        if parse_float(tag) is not None or parse_float(rank) is None:
+            raise FaultyLineError(
+                table.line(row),
+                f"expected {layout.columns} fields ({layout.fields}), found more, "
+                f"with {shown(rank)} as the rank; is there a blank inside an id?",
+            )
+
+
+def _scores(table: Table, layout: Layout) -> Floats:
+    """(records,) finite scores; a rank counts as its negative."""
+    fields = table.column(layout.value)
+    scores, good = parse_floats(fields)
+    good &= np.isfinite(scores)
+    if not good.all():
+        row = int(np.argmin(good))
+        text = fields.bytes_at(row)
+        fault = not_a_number(layout, text)
+        if parse_float(text) is not None:
+            fault = f"expected a finite score, found {shown(text)}, which reads as inf"
+        raise FaultyLineError(table.line(row), fault)
+    return -scores if layout.rank_is_score else scores
+
+
+def _ranks(table: Table, layout: Layout, rows: Ints) -> Floats:
+    """The rank column of some records, NaN where it has no plain number."""
+    if layout.rank is None:
+        return np.full(len(rows), np.nan)
+    # A plain number is its own key, and any other key is larger.
+    ranks = table.column(layout.rank).take(rows).keys()
+    return np.where(ranks >> np.uint64(32) == 0, ranks, np.nan)
+
+
+def top_of_segments(scores: Floats, starts: Ints, depth: int | None) -> Ints:
+    """The records that could be among the top depth of their segment, in file order.
+
+    Ties with the last of them stay, also those that only single precision makes:
+    the document ids that break them are looked at later. A record outside the top
+    of its segment is outside the top of its query.
+    """
+    count = len(scores)
+    lengths = np.diff(starts, append=count)
+    long = lengths > (depth or count)
+    if depth is None or not long.any():
+        return np.arange(count)
+    order = None
+    falling = scores[1:] <= scores[:-1]
+    falling[starts[1:] - 1] = True
+    if not falling.all():
+        segment = np.repeat(np.arange(len(starts)), lengths)
+        order = np.lexsort((-scores, segment))
+        scores = scores[order]
+    with np.errstate(over="ignore"):
+        single = scores.astype(np.float32)
+    last = np.full(len(starts), -np.inf, np.float32)
+    last[long] = single[starts[long] + depth - 1]
+    kept = np.flatnonzero(single >= np.repeat(last, lengths))
+    return kept if order is None else np.sort(order[kept])

@@ -1,0 +1,168 @@
+"""The blocks of one file -> Run; finds a document that is listed twice."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from falsify_cli.columns import Floats, Ints, stretch_starts
+from falsify_cli.errors import InputError
+from falsify_cli.ids import PADDING, Ids, PackedKeys, mixed
+from falsify_cli.read.facts import FileFacts
+from falsify_cli.read.growing import GrowingColumn, GrowingKeys
+from falsify_cli.read.layout import shown
+from falsify_cli.read.run_block import RunBlock
+from falsify_cli.read.source import opened
+from falsify_cli.words import WORD
+
+# Lines whose (query, document) keys are sorted at once in search of a repetition.
+_BATCH = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """What a system retrieved, in the order of the file.
+
+    queries: Q different ids. listed: (Q,) documents listed for each. dropped: (Q,)
+    lines dropped because the document is the query itself.
+    query, documents, scores, ranks: the k lines kept, those that could be among the
+    top depth of their query, ties included; query counts into queries; a rank is
+    NaN where there is none. document_keys: of all lines, sorted, a document listed
+    twice with its key twice; 32 bits each where all documents are plain numbers.
+    """
+
+    facts: FileFacts
+    queries: list[str]
+    listed: Ints
+    query: Ints
+    documents: Ids
+    scores: Floats
+    ranks: Floats
+    document_keys: PackedKeys
+    dropped: int = 0
+
+
+class RunParts:
+    """The blocks of one file, put together as they come.
+
+    codes: the number of every query so far. records, dropped: lines so far, taken
+    and left out. oddities: notes on the layout, each once.
+    """
+
+    def __init__(self) -> None:
+        self.codes: dict[str, int] = {}
+        self.oddities: dict[str, None] = {}
+        self.records = 0
+        self.dropped = 0
+        self._keys = GrowingKeys()
+        self._segment_codes = GrowingColumn(np.int64)
+        self._segment_starts = GrowingColumn(np.int64)
+        self._queries = GrowingColumn(np.int64)
+        self._document_bytes = GrowingColumn(np.uint8)
+        self._document_lengths = GrowingColumn(np.int64)
+        self._scores = GrowingColumn(np.float64)
+        self._ranks = GrowingColumn(np.float64)
+        self._places: list[tuple[int, int, Ints | None]] = []
+
+    def add(self, before: int, block: RunBlock) -> None:
+        """Add the block that begins behind so many lines."""
+        codes = np.array(
+            [self.codes.setdefault(q, len(self.codes)) for q in block.queries], np.int64
+        )
+        self._segment_codes.add(codes[block.segment_queries])
+        self._segment_starts.add(block.segment_starts + self.records)
+        self._queries.add(codes[block.kept_queries])
+        self._document_bytes.add(block.documents.buffer[:-WORD])
+        self._document_lengths.add(block.documents.lengths)
+        self._scores.add(block.scores)
+        self._ranks.add(block.ranks)
+        self._places.append((self.records, before, block.lines))
+        self._keys.add(block.keys)
+        self.records += len(block.keys)
+        self.dropped += block.dropped
+        self.oddities.update(dict.fromkeys(block.oddities))
+
+    def run(self, facts: FileFacts) -> Run:
+        """Join everything; raises InputError for a document listed twice."""
+        keys = self._keys.column()
+        codes, starts = self._segment_codes.column(), self._segment_starts.column()
+        lengths = np.diff(starts, append=self.records)
+        repetition = _first_repetition(keys, codes, starts, lengths)
+        if repetition is not None:
+            self._refuse(facts.name or "run", *repetition)
+        keys.sort()
+        self._document_bytes.add(np.frombuffer(PADDING, np.uint8))
+        buffer = self._document_bytes.column()
+        return Run(
+            facts,
+            list(self.codes),
+            np.bincount(codes, lengths, len(self.codes)).astype(np.int64),
+            self._queries.column(),
+            Ids.packed(buffer, self._document_lengths.column()),
+            self._scores.column(),
+            self._ranks.column(),
+            keys,
+            self.dropped,
+        )
+
+    def _refuse(self, name: str, first: int, second: int) -> NoReturn:
+        one, two = self._line(first), self._line(second)
+        raise InputError(
+            f"{name}:{two}: expected a document once a query, found the query and "
+            f"document of line {one} again{_line_of(name, two)}"
+        )
+
+    def _line(self, record: int) -> int:
+        """The line number, from 1, of a record."""
+        at = bisect_right(self._places, record, key=lambda place: place[0]) - 1
+        first, before, lines = self._places[at]
+        within = record - first
+        return before + 1 + (within if lines is None else int(lines[within]))
+
+
+def _line_of(name: str, number: int) -> str:
+    """The text of a line, for a message; empty where the input cannot be reread."""
+    if not Path(name).is_file():
+        return ""
+    with opened(name) as source:
+        lines = (
+            line for c in source.chunks(1 << 20) for line in c[:-WORD].split(b"\n")[:-1]
+        )
+        return f": {shown(next(islice(lines, number - 1, None)))}"
+
+
+def _first_repetition(
+    keys: PackedKeys, codes: Ints, starts: Ints, lengths: Ints
+) -> tuple[int, int] | None:
+    """The first two records of one query with one document.
+
+    Where every query stands in one piece the pairs are sorted batch by batch, so
+    that they are never all in memory; a scattered file takes one large batch.
+    """
+    firsts = stretch_starts(codes)
+    scattered = len(firsts) > int(codes.max(initial=-1)) + 1
+    if scattered:
+        borders = np.array([0, len(codes)])
+    else:
+        batches = stretch_starts(starts[firsts] // _BATCH)
+        borders = np.append(firsts[batches], len(codes))
+    for low, high in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
+        offset = int(starts[low])
+        query = np.repeat(codes[low:high], lengths[low:high])
+        mine = keys[offset : offset + len(query)]
+        pairs = mine ^ mixed(query.astype(np.uint64) + np.uint64(1))
+        ordered = np.sort(pairs)
+        for pair in ordered[1:][ordered[1:] == ordered[:-1]]:
+            same = np.flatnonzero(pairs == pair)
+            # The two keys of a pair are compared as such: their mixture may collide.
+            first = same[0]
+            again = (query[same] == query[first]) & (mine[same] == mine[first])
+            if again.sum() > 1:
+                one, two = same[again][:2].tolist()
+                return offset + one, offset + two
+    return None

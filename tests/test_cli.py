@@ -1,0 +1,1179 @@
+"""The command: exit codes that cannot lie, one line of complaint, whole reports.
+
+`call` runs the process's own `main` inside the tests, which is quick; `run` starts a
+real process, where streams, signals and imports are the question.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import re
+import select
+import shlex
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from conftest import ROOT
+
+import falsify_cli
+from falsify_cli.__main__ import main
+from falsify_cli.errors import InternalError, UsageError
+from falsify_cli.verdict import ExitCode
+
+posix = pytest.mark.skipif(os.name != "posix", reason="of POSIX systems")
+full_device = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="of Linux")
+
+ONE, MANY, MODULE = (
+    ROOT / "fixtures" / f"stdlib-{name}" for name in ("one", "many", "module")
+)
+QUICK = ("--n-boot", "200")
+PASS = ("gate", MODULE / "bm25.run", MODULE / "qrels.txt", *QUICK)
+FAIL = ("gate", MODULE / "popular.run", MODULE / "qrels.txt", *QUICK)
+UNDER_NS = ("gate", ONE / "bm25-12.run", ONE / "qrels-12.txt", *QUICK)
+MISSING = ("gate", "no.run", MODULE / "qrels.txt", *QUICK)
+
+SHAPES = {"table": (), "json": ("--format", "json"), "quiet": ("-q",)}
+every_shape = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A process, or a call of main, that came to its end."""
+
+    code: int
+    out: str
+    err: str
+
+
+Call = Callable[..., Ended]
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Call main with these arguments."""
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def called(*arguments: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["falsify", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        assert isinstance(stop.value.code, int)
+        return Ended(stop.value.code, captured.out, captured.err)
+
+    return called
+
+
+Stream = int | IO[bytes]
+
+
+def start(
+    *arguments: object,
+    stdin: Stream = subprocess.DEVNULL,
+    stdout: Stream = subprocess.PIPE,
+    stderr: Stream = subprocess.PIPE,
+    redirect: str = "",
+    path: Path | None = None,
+    pass_fds: tuple[int, ...] = (),
+    **environment: str,
+) -> subprocess.Popen[bytes]:
+    """Start a process.
+
+    redirect: what a shell would be told, as ">&-". path: searched for modules first.
+    """
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONIOENCODING")
+    }
+    paths = [str(path)] * (path is not None) + [str(ROOT)]
+    command = [sys.executable, "-m", "falsify_cli", *map(str, arguments)]
+    if redirect:
+        command = ["sh", "-c", f'exec "$@" {redirect}', "sh", *command]
+    return subprocess.Popen(
+        command,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        pass_fds=pass_fds,
+        env=inherited
+        | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONUTF8": "1", "TERM": "xterm"}
+        | environment,
+    )
+
+
+def end(process: subprocess.Popen[bytes], data: bytes | None = None) -> Ended:
+    """Wait for a process that is given this on its standard input, if anything."""
+    out, err = process.communicate(data, timeout=60)
+    texts = [(text or b"").decode("utf-8", "surrogateescape") for text in (out, err)]
+    return Ended(process.returncode, *texts)
+
+
+def run(*arguments: object, **asked: Any) -> Ended:
+    """Run a process to its end."""
+    return end(start(*arguments, **asked))
+
+
+def assert_complains(ended: Ended, *fragments: str, code: int = 2) -> None:
+    """One line on standard error, nothing on standard output, and this exit code."""
+    assert ended.out == ""
+    assert ended.err.count("\n") == 1, ended.err
+    assert ended.err.startswith("falsify: ")
+    assert ended.err.endswith("\n")
+    assert ended.err[:-1].isprintable()
+    for fragment in fragments:
+        assert fragment in ended.err
+    assert ended.code == code
+
+
+RUN_TEXT = "q1 Q0 d1 1 3.0 t\nq1 Q0 d2 2 2.0 t\nq2 Q0 d2 1 0.5 t\nq3 Q0 d3 1 7.0 t\n"
+QRELS_TEXT = "q1 0 d1 1\nq1 0 d2 0\nq1 0 d3 2\nq2 0 d2 1\nq3 0 d4 1\n"
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with files, good and bad."""
+    files = {
+        "run.txt": RUN_TEXT,
+        "qrels.txt": QRELS_TEXT,
+        "empty": "",
+        "corpus.txt": "d1\nd2\nd3\nd4\nd5\n",
+        "small-corpus.txt": "d1\nd2\nd3\n",
+        "groups.txt": "q1 a\nq2 a\nq3 b\n",
+        "groups-but-one.txt": "q1 a\nq2 a\n",
+        "nan.txt": "q1 Q0 d1 1 nan t\n",
+        "other.txt": "1 Q0 d1 1 1.0 t\n",
+        "irrelevant.txt": "q1 0 d1 0\nq2 0 d1 0\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+ON_DESK = ("gate", "run.txt", "qrels.txt", *QUICK)
+
+
+# ---- verdicts ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "verdict"),
+    [
+        pytest.param(PASS, 0, "PASS", id="PASS"),
+        pytest.param(FAIL, 1, "FAIL", id="FAIL"),
+        pytest.param(UNDER_NS, 3, "UNDER-NS", id="UNDER-NS"),
+    ],
+)
+def test_the_process_exits_with_its_verdict_and_is_quiet_otherwise(
+    arguments: tuple[object, ...], code: int, verdict: str
+) -> None:
+    ended = run(*arguments)
+    assert (ended.code, ended.err) == (code, "")
+    assert f"\n{verdict}" in ended.out
+    assert ended.out.startswith(f"{arguments[1]}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "code"),
+    [
+        pytest.param(PASS, ["--exit-zero"], 0, id="PASS, all forgiven"),
+        pytest.param(FAIL, ["--exit-zero"], 0, id="FAIL, all forgiven"),
+        pytest.param(UNDER_NS, ["--exit-zero"], 0, id="UNDER-NS, all forgiven"),
+        pytest.param(PASS, ["--allow-under-ns"], 0, id="PASS, UNDER-NS allowed"),
+        pytest.param(FAIL, ["--allow-under-ns"], 1, id="FAIL, UNDER-NS allowed"),
+        pytest.param(UNDER_NS, ["--allow-under-ns"], 0, id="UNDER-NS, allowed"),
+    ],
+)
+def test_forgiveness_changes_the_exit_code_and_not_the_verdict(
+    arguments: tuple[object, ...], options: list[str], code: int, call: Call
+) -> None:
+    strict, lenient = call(*arguments, "-q"), call(*arguments, "-q", *options)
+    assert lenient.code == code
+    assert lenient.out == strict.out
+    found = json.loads(call(*arguments, *options, "--format", "json").out)
+    assert found["exit_code"] == code
+    assert found["verdict"] == strict.out.split()[0]
+
+
+FORGIVING = ("--exit-zero", "--allow-under-ns")
+
+
+def test_what_could_not_be_judged_is_not_forgiven(call: Call) -> None:
+    assert_complains(call(*MISSING, *FORGIVING), "no.run")
+    assert_complains(call(*PASS, *FORGIVING, "--tau", "2"), "tau")
+
+
+@pytest.mark.parametrize(
+    ("metrics", "verdicts", "code"),
+    [
+        pytest.param(["nDCG@10"], ["PASS"], 0, id="PASS"),
+        pytest.param(["P@10"], ["FAIL"], 1, id="FAIL"),
+        pytest.param(["RR@1"], ["UNDER-NS"], 3, id="UNDER-NS"),
+        pytest.param(["RR@1", "nDCG@10"], ["UNDER-NS", "PASS"], 3, id="pass last"),
+        pytest.param(["nDCG@10", "RR@1"], ["PASS", "UNDER-NS"], 3, id="pass first"),
+        pytest.param(["RR@1", "P@10"], ["UNDER-NS", "FAIL"], 1, id="fail last"),
+        pytest.param(
+            ["P@10", "RR@1", "nDCG@10"], ["FAIL", "UNDER-NS", "PASS"], 1, id="all three"
+        ),
+    ],
+)
+def test_the_worst_verdict_of_several_metrics_counts(
+    metrics: list[str], verdicts: list[str], code: int, call: Call, tmp_path: Path
+) -> None:
+    # A run whose answer stands second in 48 lists of 60 and first in 12: nDCG about
+    # 0.7, P@10 exactly 0.1 whatever the null is near, RR@1 0.2.
+    run_file, qrels_file = second_places(tmp_path)
+    options = [option for metric in metrics for option in ("-m", metric)]
+    ended = call("gate", run_file, qrels_file, *QUICK, *options, "--format", "json")
+    found = json.loads(ended.out)
+    assert [result["verdict"] for result in found["results"]] == verdicts
+    assert (ended.code, found["exit_code"]) == (code, code)
+
+
+def second_places(folder: Path) -> tuple[Path, Path]:
+    """60 queries of one answer each, found first by 12 of them and second by 48."""
+    run_file, qrels_file = folder / "second.run", folder / "second.qrels"
+    lists = [[f"d{i}", "x"] if i < 12 else ["x", f"d{i}"] for i in range(60)]
+    run_file.write_text(
+        "".join(
+            f"q{i} Q0 {document} {rank} {-rank} t\n"
+            for i, documents in enumerate(lists)
+            for rank, document in enumerate(documents, 1)
+        )
+    )
+    qrels_file.write_text("".join(f"q{i} 0 d{i} 1\n" for i in range(60)))
+    return run_file, qrels_file
+
+
+def test_strict_makes_the_companion_count(call: Call, tmp_path: Path) -> None:
+    # Every list has the three fairly good documents of its query, never the best.
+    run_file, qrels_file = tmp_path / "run", tmp_path / "qrels"
+    fair = [(i, j) for i in range(60) for j in range(3)]
+    run_file.write_text("".join(f"q{i} Q0 fair{i}-{j} 1 1.0 t\n" for i, j in fair))
+    best = "".join(f"q{i} 0 best{i} 2\n" for i in range(60))
+    qrels_file.write_text(best + "".join(f"q{i} 0 fair{i}-{j} 1\n" for i, j in fair))
+    arguments = ("gate", run_file, qrels_file, *QUICK, "-q")
+    lenient, strict = call(*arguments), call(*arguments, "--strict")
+    assert (lenient.code, lenient.out.split()[0]) == (0, "PASS")
+    assert (strict.code, strict.out.split()[0]) == (1, "FAIL")
+    assert call(*arguments, "--strict", "-m", "R@3_top1").code == 1
+
+
+# ---- no verdict: usage and input ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "fragment"),
+    [
+        ("gate", "RUN"),
+        ("gate run.txt", "QRELS"),
+        ("gate run.txt qrels.txt more.txt", "more.txt"),
+        ("grate run.txt qrels.txt", "grate"),
+        ("--tau 0.1", "--tau"),
+        ("gate run.txt qrels.txt --taux 1", "--taux"),
+        ("gate run.txt qrels.txt --tau", "--tau"),
+        ("gate run.txt qrels.txt --tau high", "--tau"),
+        ("gate run.txt qrels.txt --n-boot 1.5", "--n-boot"),
+        ("gate run.txt qrels.txt --format yaml", "'yaml'"),
+        ("gate run.txt qrels.txt --queries all", "'all'"),
+        ("gate run.txt qrels.txt --threads 0", "--threads"),
+        ("gate run.txt qrels.txt --tau 0", "tau: expected a gap between 0 and 1"),
+        ("gate run.txt qrels.txt --tau 1", "tau: expected"),
+        ("gate run.txt qrels.txt --tau nan", "found nan"),
+        ("gate run.txt qrels.txt --alpha 0", "alpha: expected"),
+        ("gate run.txt qrels.txt --alpha 1", "alpha: expected"),
+        ("gate run.txt qrels.txt --alpha 1e-9", "n-boot: expected at least 8e+09"),
+        ("gate run.txt qrels.txt --n-boot 199", "at least 200"),
+        ("gate run.txt qrels.txt --top-k 0", "top-k: expected 1 or more, found 0"),
+        ("gate run.txt qrels.txt --top-k -3", "found -3"),
+        ("gate run.txt qrels.txt --seed -1", "seed: expected"),
+        ("gate run.txt qrels.txt --rel-level 0", "rel-level: expected"),
+        ("gate run.txt qrels.txt --corpus 0", "corpus: expected"),
+        ("gate run.txt qrels.txt --corpus 3", "at least the 4 documents"),
+        ("gate run.txt qrels.txt --corpus -3", "-3"),
+        ("gate run.txt qrels.txt --corpus 1e6", "1e6: cannot be opened"),
+        ("gate run.txt qrels.txt --corpus no.txt", "no.txt: cannot be opened"),
+        ("gate run.txt qrels.txt --corpus small-corpus.txt", "small-corpus.txt"),
+        ("gate run.txt qrels.txt --corpus empty", "empty: the file is empty"),
+        ("gate run.txt qrels.txt --group no.txt", "no.txt: cannot be opened"),
+        ("gate run.txt qrels.txt --group groups-but-one.txt", "'q3'"),
+        ("gate run.txt qrels.txt --group run.txt", "run.txt:1: expected a query id"),
+        ("gate run.txt qrels.txt -m nDGC@10", "did you mean"),
+        ("gate run.txt qrels.txt -m RR -m nope", "'nope': no such metric"),
+        ("gate run.txt qrels.txt -m P", "a cutoff"),
+        ("gate run.txt qrels.txt -m nDCG@0", "found 0"),
+        ("gate run.txt qrels.txt -m num_rel", "no null models"),
+        ("gate no.run qrels.txt", "no.run: cannot be opened: No such file"),
+        ("gate run.txt no.qrels", "no.qrels: cannot be opened: No such file"),
+        ("gate folder qrels.txt", "folder: cannot be opened: Is a directory"),
+        ("gate run.txt folder", "folder: cannot be opened: Is a directory"),
+        ("gate empty qrels.txt", "empty: the file is empty"),
+        ("gate run.txt empty", "empty: the file is empty"),
+        ("gate nan.txt qrels.txt", "nan.txt:1: "),
+        ("gate other.txt qrels.txt", "other.txt: "),
+        ("gate run.txt irrelevant.txt", "relevant document"),
+        ("gate qrels.txt run.txt", "swapped"),
+        ("gate qrels.txt qrels.txt", "expected a run"),
+        ("gate run.txt run.txt", "expected qrels"),
+        ("gate - -", "standard input"),
+    ],
+)
+@pytest.mark.usefixtures("desk")
+def test_what_cannot_be_judged_is_said_in_one_line(
+    line: str, fragment: str, call: Call
+) -> None:
+    assert_complains(call(*line.split()), fragment)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("--top-k", "--corpus", "--rel-level", "--seed"),
+        *("-m nDCG@", "-m P@", "-m RR@", "-m R@", "-m AP@", "-m Success@"),
+    ],
+)
+@pytest.mark.parametrize("number", [2**31, 2**63 - 1, 10**30])
+@pytest.mark.usefixtures("desk")
+def test_a_number_of_any_size_is_taken_or_refused_and_never_a_fault(
+    option: str, number: int, call: Call
+) -> None:
+    blank = "" if option.endswith("@") else " "
+    ended = call(*ON_DESK, *f"{option}{blank}{number}".split())
+    if ended.code == 2:
+        assert_complains(ended, str(number))
+    else:
+        assert (ended.code, ended.err) == (3, "")
+
+
+def test_the_process_says_in_one_line_what_it_could_not_judge() -> None:
+    assert_complains(run(*MISSING), "no.run: cannot be opened")
+
+
+@pytest.mark.usefixtures("desk")
+def test_the_name_of_a_missing_file_cannot_steer_a_terminal(call: Call) -> None:
+    ended = call("gate", "no\x1b[31m\r\n\x9b\u202e.run", "qrels.txt")
+    assert_complains(ended, r"no\x1b[31m\r\n\x9b\u202e.run: cannot be opened")
+
+
+@contextlib.contextmanager
+def without_rights() -> Iterator[None]:
+    """Be somebody who may not read everything, as root may."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@posix
+def test_a_file_that_may_not_be_read_is_said_to_be_one(call: Call, desk: Path) -> None:
+    (desk / "locked").write_text(RUN_TEXT)
+    (desk / "locked").chmod(0)
+    assert call(*ON_DESK).code == 3  # everything is imported before rights are lost
+    with without_rights():
+        ended = call("gate", desk / "locked", "qrels.txt")
+    assert_complains(ended, "locked: cannot be opened: Permission denied")
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="of Linux")
+@pytest.mark.usefixtures("desk")
+def test_a_file_that_fails_while_it_is_read_is_said_to_be_one(call: Call) -> None:
+    # It can be opened, and reading it from its start is an input/output error.
+    for arguments in (
+        ("/proc/self/mem", "qrels.txt"),
+        ("run.txt", "/proc/self/mem"),
+        ("run.txt", "qrels.txt", "--corpus", "/proc/self/mem"),
+    ):
+        assert_complains(call("gate", *arguments), "/proc/self/mem: cannot be read")
+
+
+def test_without_a_command_the_help_goes_to_standard_error(call: Call) -> None:
+    ended = call()
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("Usage: falsify ")
+
+
+# ---- faults of ours ----------------------------------------------------------------
+
+
+def raiser(error: BaseException) -> Callable[..., Any]:
+    def fail(*arguments: object, **asked: object) -> Any:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        pytest.param(InternalError("off by 0.1"), 70, id="self-check"),
+        pytest.param(UsageError("not so"), 2, id="usage"),
+        pytest.param(MemoryError(), 2, id="memory"),
+        pytest.param(KeyboardInterrupt(), 130, id="interrupt"),
+        pytest.param(RuntimeError("oh"), 70, id="bug"),
+        pytest.param(AssertionError(), 70, id="assertion"),
+        pytest.param(OSError(5, "oh"), 70, id="system"),
+        pytest.param(BrokenPipeError(32, "oh"), 70, id="pipe"),
+        pytest.param(SystemExit(1), 70, id="exit 1"),
+        pytest.param(SystemExit(0), 70, id="exit 0"),
+        pytest.param(RecursionError(), 70, id="recursion"),
+        pytest.param(GeneratorExit(), 70, id="neither error nor exit"),
+    ],
+)
+def test_whatever_is_raised_never_looks_like_a_verdict(
+    error: BaseException, code: int, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("falsify_cli.judge.compare", raiser(error))
+    for options in ((), FORGIVING):
+        ended = call(*PASS, *options)
+        assert (ended.code, ended.out) == (code, "")
+        if code == 70:
+            assert "report it" in ended.err
+
+
+def test_a_failed_self_check_is_one_line(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = InternalError("null A: the draws\naverage 7")
+    monkeypatch.setattr("falsify_cli.judge.null_models", raiser(error))
+    assert_complains(
+        call(*PASS),
+        "a self-check of falsify failed, please report it: null A: the draws",
+        code=70,
+    )
+
+
+def test_too_little_memory_is_said_in_one_line(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("falsify_cli.judge.compare", raiser(MemoryError()))
+    assert_complains(call(*PASS), "not enough memory")
+
+
+@pytest.mark.parametrize(
+    ("module", "fault"),
+    [
+        pytest.param("typer", "raise ImportError('broken')", id="typer"),
+        pytest.param("numpy", "raise ImportError('broken')", id="numpy"),
+        pytest.param("rich", "raise ImportError('broken')", id="rich"),
+        pytest.param("pytrec_eval", "raise OSError('no library')", id="pytrec_eval"),
+        pytest.param("typer", "raise SystemExit(1)", id="typer exits 1"),
+        pytest.param("numpy", "import sys; sys.exit(1)", id="numpy exits 1"),
+        pytest.param("pytrec_eval", "def", id="pytrec_eval does not parse"),
+    ],
+)
+def test_an_import_that_breaks_exits_70(
+    module: str, fault: str, tmp_path: Path
+) -> None:
+    (tmp_path / f"{module}.py").write_text(fault)
+    ended = run(*FAIL, *FORGIVING, path=tmp_path)
+    assert (ended.code, ended.out) == (70, "")
+    assert "this is a fault of falsify, please report it" in ended.err
+
+
+def test_a_second_opinion_that_differs_exits_70(tmp_path: Path) -> None:
+    (tmp_path / "pytrec_eval.py").write_text(
+        "class RelevanceEvaluator:\n"
+        "    def __init__(self, *arguments, **asked): pass\n"
+        "    def evaluate(self, run):\n"
+        "        return {query: {'ndcg_cut_10': 0.5} for query in run}\n"
+    )
+    ended = run(*PASS, *FORGIVING, path=tmp_path)
+    assert_complains(ended, "self-check", "nDCG@10", "pytrec_eval 0.5", code=70)
+
+
+# ---- interrupted -------------------------------------------------------------------
+
+
+@pytest.fixture
+def _interruptible() -> Iterator[None]:
+    """A process started where interrupts are ignored would ignore them, too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@posix
+@pytest.mark.usefixtures("_interruptible")
+def test_an_interrupt_exits_130_and_leaves_no_report(desk: Path) -> None:
+    fifo, report = desk / "fifo", desk / "report"
+    os.mkfifo(fifo)
+    report.write_text("the last one")
+    before = sorted(desk.iterdir())
+    process = start("gate", fifo, desk / "qrels.txt", "-o", report)
+    with fifo.open("wb", buffering=0) as pipe:  # opens once the process has opened it
+        pipe.write(RUN_TEXT.encode())
+        process.send_signal(signal.SIGINT)
+        ended = end(process)
+    assert (ended.code, ended.out, ended.err.strip()) == (130, "", "")
+    assert report.read_text() == "the last one"
+    assert sorted(desk.iterdir()) == before
+
+
+@posix
+@pytest.mark.usefixtures("_interruptible")
+def test_an_interrupt_while_standard_input_stays_open_exits_130(desk: Path) -> None:
+    process = start("gate", "-", desk / "qrels.txt", stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    # More than a pipe holds: once it is written, the process is reading.
+    process.stdin.write(b"".join(b"q1 Q0 x%d 1 1 t\n" % i for i in range(20_000)))
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    process.stdin.close()
+    with process.stdout or process.stderr or open(os.devnull, "rb") as out:
+        assert out.read() == b""
+    with process.stderr or open(os.devnull, "rb") as err:
+        assert err.read().strip() == b""
+
+
+# ---- what is printed ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [PASS, FAIL, UNDER_NS], ids=["0", "1", "3"])
+@pytest.mark.parametrize("more", [[], ["--format", "json"], ["--per-query"]])
+def test_quiet_prints_the_verdict_line_alone(
+    arguments: tuple[object, ...], more: list[str], call: Call
+) -> None:
+    loud, quiet = call(*arguments), call(*arguments, "--quiet", *more)
+    assert (quiet.code, quiet.err) == (loud.code, "")
+    assert re.fullmatch(r"(PASS|FAIL|UNDER-NS)  .*\.run  nDCG@10 0\.\d{4}\n", quiet.out)
+    assert f"\n{quiet.out.split()[0]}" in loud.out
+    assert call(*arguments, "-q").out == quiet.out
+
+
+def test_the_rows_a_query_come_when_asked_for(call: Call) -> None:
+    plain = json.loads(call(*UNDER_NS, "--format", "json").out)
+    rich = json.loads(call(*UNDER_NS, "--format", "json", "--per-query").out)
+    assert len(rich["results"][0].pop("per_query")) == 12
+    assert rich == plain
+
+
+def test_the_json_has_hashes_and_the_table_needs_none(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = json.loads(call(*PASS, "--format", "json").out)
+    assert len(found["inputs"]["run"]["sha256"]) == 64
+    monkeypatch.setattr("hashlib.sha256", raiser(AssertionError("hashed")))
+    assert call(*PASS).code == 0
+
+
+def test_the_version_is_the_packages(call: Call) -> None:
+    expected = Ended(0, f"falsify {falsify_cli.__version__}\n", "")
+    assert call("--version") == expected
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_the_help_lists_every_exit_code(flag: str, call: Call) -> None:
+    ended = call("gate", flag)
+    assert (ended.code, ended.err) == (0, "")
+    listed = re.findall(r"^ +(\d+) {2,}\S", ended.out, re.MULTILINE)
+    assert [int(code) for code in listed] == sorted(map(int, ExitCode))
+    assert call(flag).code == 0
+    assert "gate" in call(flag).out
+
+
+def test_the_help_lists_every_option(call: Call) -> None:
+    listed = set(re.findall(r"--[a-z-]+", call("gate", "--help").out))
+    assert listed == {
+        *("--metric", "--tau", "--n-boot", "--top-k", "--seed", "--alpha"),
+        *("--rel-level", "--corpus", "--queries", "--group", "--drop-self"),
+        *("--strict", "--exit-zero", "--allow-under-ns", "--format", "--per-query"),
+        *("--output", "--quiet", "--no-color", "--ascii", "--threads", "--help"),
+    }
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["gate", "--help"]])
+def test_help_and_version_import_nothing_heavy(arguments: list[str]) -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['numpy'] = sys.modules['pytrec_eval'] = None\n"
+        f"sys.argv = ['falsify', *{arguments}]\n"
+        "from falsify_cli.__main__ import main\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "falsify" in done.stdout
+
+
+# ---- options -----------------------------------------------------------------------
+
+
+class Stopped(Exception):  # noqa: N818
+    """Raised in place of a judgement."""
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "value"),
+    [
+        ("", "metric", "nDCG@10"),
+        ("-m AP", "metric", ["AP"]),
+        ("--metric AP --metric RR", "metric", ["AP", "RR"]),
+        ("", "tau", 0.05),
+        ("--tau 0.2", "tau", 0.2),
+        ("", "alpha", 0.05),
+        ("--alpha 0.01", "alpha", 0.01),
+        ("", "n_boot", 1000),
+        ("--n-boot 300", "n_boot", 300),
+        ("", "seed", 0),
+        ("--seed 7", "seed", 7),
+        ("", "top_k", None),
+        ("--top-k 20", "top_k", 20),
+        ("", "rel_level", 1),
+        ("--rel-level 2", "rel_level", 2),
+        ("-l 3", "rel_level", 3),
+        ("", "corpus", None),
+        ("--corpus 500", "corpus", 500),
+        ("--corpus corpus.txt", "corpus", "corpus.txt"),
+        ("--corpus 500.txt", "corpus", "500.txt"),
+        ("", "queries", "judged"),
+        ("--queries answered", "queries", "answered"),
+        ("", "group", None),
+        ("--group groups.txt", "group", "groups.txt"),
+        ("", "strict", False),
+        ("--strict", "strict", True),
+        ("", "drop_self", False),
+        ("--drop-self", "drop_self", True),
+        ("", "threads", None),
+        ("--threads 3", "threads", 3),
+        ("", "digest", False),
+        ("--format json", "digest", True),
+    ],
+)
+def test_an_option_reaches_the_gate(
+    option: str, name: str, value: object, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {}
+
+    def instead(run: str, qrels: str, metric: Any, **asked: Any) -> Any:
+        given.update(asked, run=run, qrels=qrels, metric=metric)
+        raise UsageError("stopped")
+
+    monkeypatch.setattr("falsify_cli.judge.gate", instead)
+    assert_complains(call("gate", "run.txt", "qrels.txt", *option.split()), "stopped")
+    assert (given["run"], given["qrels"]) == ("run.txt", "qrels.txt")
+    assert given[name] == value
+    assert type(given[name]) is type(value)
+
+
+def test_blas_is_told_to_start_no_threads_unless_somebody_said_so(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("--version")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    call("--version")
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    call("--version")
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "3"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "",
+        "-m AP -m R@5 --top-k 2",
+        "--seed 5 --n-boot 300 --alpha 0.2",
+        "--tau 0.0123456789 --alpha 0.0987654321",
+        "--rel-level 2 -m P@3 --queries answered",
+        "--corpus 77",
+        "--corpus corpus.txt --group groups.txt",
+        "--corpus my\u00a0corpus.txt --group 'my  groups.txt'",
+        "--strict --drop-self -m iprec_at_recall_0.2 -m relative_P_5",
+    ],
+)
+def test_the_last_line_of_the_table_repeats_the_call(
+    options: str, call: Call, desk: Path
+) -> None:
+    (desk / "my\u00a0corpus.txt").write_text((desk / "corpus.txt").read_text())
+    (desk / "my  groups.txt").write_text((desk / "groups.txt").read_text())
+    asked = ["gate", "run.txt", "qrels.txt", "--format", "json", *shlex.split(options)]
+    table = call("gate", "run.txt", "qrels.txt", *shlex.split(options)).out
+    lines = table[table.index("\nrepeat ") + 1 :].splitlines()
+    again = shlex.split(" ".join(line[8:] for line in lines))
+    assert again[:2] == ["falsify", falsify_cli.__version__]
+    repeated = json.loads(call(*asked[:5], *again[2:]).out)
+    first = json.loads(call(*asked).out)
+    for found in (first, repeated):
+        found["parameters"]["corpus"] = found["benchmark"]["corpus_source"] = None
+        for result in found["results"]:
+            result["notices"] = None
+    assert repeated == first
+
+
+# ---- the output file ---------------------------------------------------------------
+
+
+@every_shape
+def test_the_file_gets_what_would_have_been_printed(
+    shape: tuple[str, ...], call: Call, desk: Path
+) -> None:
+    before = set(desk.iterdir())
+    printed = call(*ON_DESK, *[option for option in shape if option != "-q"])
+    ended = call(*ON_DESK, *shape, "--output", "report")
+    assert (ended.code, ended.err) == (printed.code, "")
+    quiet = "-q" in shape
+    assert ended.out == (call(*ON_DESK, "-q").out if quiet else "")
+    assert (desk / "report").read_bytes() == printed.out.encode()
+    assert set(desk.iterdir()) - before == {desk / "report"}
+
+
+def test_a_file_is_written_anew_and_whole(call: Call, desk: Path) -> None:
+    (desk / "report").write_text("x" * 100_000)
+    call(*ON_DESK, "-o", "report")
+    assert (desk / "report").read_text() == call(*ON_DESK).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        pytest.param(("no.run", "qrels.txt"), 2, id="no run"),
+        pytest.param(("run.txt", "qrels.txt", "--tau", "2"), 2, id="usage"),
+    ],
+)
+def test_a_file_stays_as_it_was_when_there_is_no_verdict(
+    arguments: tuple[str, ...], code: int, call: Call, desk: Path
+) -> None:
+    (desk / "report").write_text("the last one")
+    before = sorted(desk.iterdir())
+    assert call("gate", *arguments, "-o", "report").code == code
+    assert (desk / "report").read_text() == "the last one"
+    assert sorted(desk.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        pytest.param(OSError(28, "No space left on device"), 2, id="disk full"),
+        pytest.param(KeyboardInterrupt(), 130, id="interrupt"),
+        pytest.param(RuntimeError("oh"), 70, id="bug"),
+    ],
+)
+@pytest.mark.parametrize("step", ["os.replace", "os.chmod"])
+def test_a_file_that_is_not_finished_leaves_nothing_behind(
+    step: str,
+    error: BaseException,
+    code: int,
+    call: Call,
+    desk: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (desk / "report").write_text("the last one")
+    before = sorted(desk.iterdir())
+    with monkeypatch.context() as patch:
+        patch.setattr(step, raiser(error))
+        ended = call(*ON_DESK, "-o", "report")
+    assert (ended.code, ended.out) == (code, "")
+    if code == 2:
+        assert_complains(ended, "report: cannot be written: No space left on device")
+    assert (desk / "report").read_text() == "the last one"
+    assert sorted(desk.iterdir()) == before
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o444, 0o755])
+def test_a_file_that_is_replaced_keeps_its_mode(
+    mode: int, call: Call, desk: Path
+) -> None:
+    (desk / "report").write_text("the last one")
+    (desk / "report").chmod(mode)
+    call(*ON_DESK, "-o", "report")
+    assert (desk / "report").read_text() != "the last one"
+    assert mode_of(desk / "report") == mode
+
+
+@posix
+@pytest.mark.parametrize("mask", [0o022, 0o027, 0o077, 0o000])
+def test_a_new_file_has_the_mode_of_any_new_file(
+    mask: int, call: Call, desk: Path
+) -> None:
+    before = os.umask(mask)
+    try:
+        call(*ON_DESK, "-o", "report")
+        (desk / "other").touch()
+    finally:
+        left = os.umask(before)
+    assert left == mask
+    assert mode_of(desk / "report") == mode_of(desk / "other") == 0o666 & ~mask
+
+
+@posix
+def test_a_link_stays_one_and_its_file_is_written(call: Call, desk: Path) -> None:
+    (desk / "folder/target").write_text("the last one")
+    (desk / "report").symlink_to("folder/target")
+    assert call(*ON_DESK, "-o", "report").code == 3
+    assert (desk / "report").is_symlink()
+    assert (desk / "folder/target").read_text() == call(*ON_DESK).out
+    assert os.listdir(desk / "folder") == ["target"]
+
+
+@posix
+def test_a_pipe_is_written_to_and_stays_one(call: Call, desk: Path) -> None:
+    os.mkfifo(desk / "pipe")
+    received: list[str] = []
+    reader = threading.Thread(
+        target=lambda: received.append((desk / "pipe").read_text())
+    )
+    reader.start()
+    ended = call(*ON_DESK, "-o", "pipe")
+    reader.join(60)
+    assert ended.code == 3
+    assert received == [call(*ON_DESK).out]
+    assert (desk / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        pytest.param("no/report", "No such file", id="no folder"),
+        pytest.param("folder", "Is a directory", id="a folder"),
+        pytest.param("run.txt/report", "Not a directory", id="a file as folder"),
+        pytest.param("x" * 300, "File name too long", id="a long name"),
+        pytest.param("/dev/full", "No space left", id="full", marks=full_device),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_said_in_one_line(
+    name: str, fault: str, call: Call, desk: Path
+) -> None:
+    before = sorted(desk.iterdir())
+    assert_complains(call(*ON_DESK, "-o", name), f"{name}: cannot be written: {fault}")
+    assert sorted(desk.iterdir()) == before
+
+
+@pytest.mark.parametrize("given", ["run.txt", "qrels.txt", "corpus.txt", "groups.txt"])
+@pytest.mark.parametrize("spelling", ["{}", "./{}", "folder/../{}", "linked", "hard"])
+@posix
+def test_an_input_is_never_written_over(
+    given: str, spelling: str, call: Call, desk: Path
+) -> None:
+    (desk / "linked").symlink_to(given)
+    os.link(desk / given, desk / "hard")
+    before = {path: path.read_text() for path in desk.iterdir() if path.is_file()}
+    output = spelling.format(given)
+    options = ("--corpus", "corpus.txt", "--group", "groups.txt")
+    assert_complains(call(*ON_DESK, *options, "-o", output), output)
+    after = {path: path.read_text() for path in desk.iterdir() if path.is_file()}
+    assert after == before
+
+
+# ---- streams -----------------------------------------------------------------------
+
+
+VERSION, HELP = ("--version",), ("gate", "--help")
+PRINTERS = {
+    "table": (UNDER_NS, 3),
+    "json": ((*UNDER_NS, "--format", "json"), 3),
+    "quiet": ((*PASS, "-q"), 0),
+    "version": (VERSION, 0),
+    "help": (HELP, 0),
+}
+every_printer = pytest.mark.parametrize(
+    ("arguments", "code"), PRINTERS.values(), ids=PRINTERS
+)
+
+
+@every_printer
+@full_device
+def test_output_that_cannot_be_written_is_no_verdict(
+    arguments: tuple[object, ...], code: int
+) -> None:
+    ended = run(*arguments, redirect=">/dev/full")
+    assert_complains(ended, "standard output cannot be written: No space left")
+
+
+@every_printer
+@posix
+def test_a_reader_that_has_gone_away_changes_no_exit_code(
+    arguments: tuple[object, ...], code: int
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = start(*arguments, stdout=writing)
+    os.close(writing)
+    assert end(process) == Ended(code, "", "")
+
+
+@posix
+def test_the_first_line_can_be_cut_off_by_head() -> None:
+    process = start(*FAIL)
+    head = subprocess.run(
+        ["head", "-1"], stdin=process.stdout, capture_output=True, text=True
+    )
+    assert head.stdout == f"{FAIL[1]} against {FAIL[2]}\n"
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    assert end(process) == Ended(1, "", "")
+
+
+@posix
+def test_a_closed_standard_output_is_no_verdict(tmp_path: Path) -> None:
+    assert_complains(run(*PASS, redirect=">&-"), "standard output")
+    ended = run(*FAIL, "-o", tmp_path / "report", redirect=">&-")
+    assert ended == Ended(1, "", "")
+    assert "FAIL" in (tmp_path / "report").read_text()
+
+
+@posix
+@pytest.mark.parametrize(
+    "redirect", ["2>&-", pytest.param("2>/dev/full", marks=full_device)]
+)
+def test_a_standard_error_that_cannot_be_written_changes_no_exit_code(
+    redirect: str,
+) -> None:
+    ended = run(*FAIL, redirect=redirect)
+    assert ended.code == 1
+    assert ended.out.startswith(f"{FAIL[1]} against ")
+    assert run(*MISSING, redirect=redirect) == Ended(2, "", "")
+    assert run(redirect=redirect) == Ended(2, "", "")
+
+
+@posix
+@pytest.mark.parametrize(
+    "redirect", ["2>&-", pytest.param("2>/dev/full", marks=full_device)]
+)
+def test_a_fault_that_nobody_can_be_told_of_exits_70(
+    redirect: str, tmp_path: Path
+) -> None:
+    (tmp_path / "numpy.py").write_text("raise ImportError('broken')")
+    assert run(*FAIL, redirect=redirect, path=tmp_path) == Ended(70, "", "")
+
+
+@posix
+def test_a_closed_standard_input_has_no_run() -> None:
+    ended = run("gate", "-", ONE / "qrels-12.txt", redirect="<&-")
+    assert_complains(ended, "-: ")
+
+
+def test_the_run_may_come_from_standard_input() -> None:
+    process = start("gate", "-", *UNDER_NS[2:], stdin=subprocess.PIPE)
+    ended = end(process, gzip.compress((ONE / "bm25-12.run").read_bytes()))
+    assert (ended.code, ended.err) == (3, "")
+    assert ended.out.startswith(f"standard input against {UNDER_NS[2]}\n")
+    assert "nDCG@10  0.5468 " in ended.out
+
+
+def test_the_qrels_may_come_from_standard_input() -> None:
+    with (ONE / "qrels-12.txt").open("rb") as stdin:
+        ended = run("gate", UNDER_NS[1], "-", *QUICK, stdin=stdin)
+    assert (ended.code, ended.err) == (3, "")
+    assert "nDCG@10  0.5468 " in ended.out
+
+
+@posix
+def test_the_run_may_come_through_a_pipe_of_a_shell() -> None:
+    # What `falsify gate <(gzip -dc run.gz) qrels.txt` names the run.
+    reading, writing = os.pipe()
+    arguments = ("gate", f"/dev/fd/{reading}", *UNDER_NS[2:], "--format", "json")
+    process = start(*arguments, pass_fds=(reading,))
+    os.close(reading)
+    data = (ONE / "bm25-12.run").read_bytes()
+    with os.fdopen(writing, "wb") as pipe:
+        pipe.write(data)
+    ended = end(process)
+    assert (ended.code, ended.err) == (3, "")
+    found = json.loads(ended.out)
+    assert found["inputs"]["run"]["lines"] == 144
+    assert found["results"][0]["score"] == pytest.approx(0.5468, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("-", "qrels.txt", "--corpus", "-"),
+        ("run.txt", "-", "--group", "-"),
+        ("run.txt", "qrels.txt", "--corpus", "-", "--group", "-"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.usefixtures("desk")
+def test_standard_input_is_one_file_and_no_more(
+    arguments: tuple[str, ...], call: Call
+) -> None:
+    assert_complains(call("gate", *arguments), "standard input")
+
+
+# ---- signs and colours -------------------------------------------------------------
+
+
+ASCII = {
+    "PYTHONIOENCODING=ascii": {"PYTHONIOENCODING": "ascii"},
+    "LC_ALL=C": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+}
+
+
+@pytest.mark.parametrize("environment", ASCII.values(), ids=ASCII)
+@every_shape
+def test_a_terminal_without_signs_beyond_ascii_gets_none(
+    environment: dict[str, str], shape: tuple[str, ...], tmp_path: Path
+) -> None:
+    name = tmp_path / "läufe.run"
+    name.write_bytes((ONE / "bm25-12.run").read_bytes())
+    ended = run("gate", name, *UNDER_NS[2:], *shape, **environment)
+    assert (ended.code, ended.err) == (3, "")
+    assert ended.out.isascii()
+    assert "nDCG@10" in ended.out
+    if not shape:
+        assert "#|#" in ended.out
+
+
+@pytest.mark.parametrize("shape", [(), ("-q",)], ids=["table", "quiet"])
+def test_ascii_is_ascii_where_more_could_be_shown(
+    shape: tuple[str, ...], call: Call, tmp_path: Path
+) -> None:
+    name = tmp_path / "läufe.run"
+    name.write_bytes((ONE / "bm25-12.run").read_bytes())
+    ended = call("gate", name, *UNDER_NS[2:], *shape, "--ascii")
+    assert ended.code == 3
+    assert ended.out.isascii()
+    assert "nDCG@10" in ended.out
+
+
+@posix
+@every_shape
+def test_a_file_name_that_is_no_utf_8_is_spelled_out(
+    shape: tuple[str, ...], tmp_path: Path
+) -> None:
+    name = os.fsencode(tmp_path) + b"/l\xe4ufe.run"
+    with open(name, "wb") as file:
+        file.write((ONE / "bm25-12.run").read_bytes())
+    report = tmp_path / "report"
+    arguments = ("gate", os.fsdecode(name), *UNDER_NS[2:], *shape)
+    assert run(*arguments).code == 3
+    ended = run(*arguments, "-o", report)
+    assert (ended.code, ended.err) == (3, "")
+    assert r"l\udce4ufe.run" in report.read_bytes().decode()
+
+
+def test_a_pipe_gets_the_same_bytes_whatever_the_terminal(tmp_path: Path) -> None:
+    plain = run(*UNDER_NS)
+    odd = run(*UNDER_NS, COLUMNS="40", TERM="dumb", FORCE_COLOR="1", PYTHONHASHSEED="7")
+    assert odd == plain
+    assert "\x1b" not in plain.out
+
+
+@pytest.mark.parametrize("shape", [(), ("--format", "json")], ids=["table", "json"])
+def test_the_number_of_threads_changes_no_byte(
+    shape: tuple[str, ...], call: Call, tmp_path: Path
+) -> None:
+    # Two megabytes: the file is parsed in pieces by several threads.
+    run_file, qrels_file = tmp_path / "run", tmp_path / "qrels"
+    run_file.write_text(
+        "".join(
+            f"query-{i} Q0 document-{(i * 7919 + j * 31) % 5003} {j} {9000 - j}.5 tag\n"
+            for i in range(50)
+            for j in range(1000)
+        )
+    )
+    assert run_file.stat().st_size > 2 << 20
+    qrels_file.write_text(
+        "".join(f"query-{i} 0 document-{(i * 7919 + 62) % 5003} 1\n" for i in range(50))
+    )
+    arguments = ("gate", run_file, qrels_file, *QUICK, *shape)
+    one, two, four = (call(*arguments, "--threads", n) for n in (1, 2, 4))
+    assert one.code == 0
+    assert one == two == four
+
+
+def on_terminal(*arguments: object, **environment: str) -> tuple[str, int]:
+    """Run a process whose standard output is a terminal: what it shows, its code."""
+    import pty
+
+    master, slave = pty.openpty()
+    process = start(*arguments, stdout=slave, **environment)
+    os.close(slave)
+    shown = b""
+    # Linux says that a terminal without its process is an input/output error.
+    with contextlib.suppress(OSError):
+        while piece := os.read(master, 1 << 16):
+            shown += piece
+    os.close(master)
+    ended = end(process)
+    assert ended.err == ""
+    return shown.decode().replace("\r\n", "\n"), ended.code
+
+
+@posix
+def test_a_terminal_gets_colours() -> None:
+    shown, code = on_terminal(*UNDER_NS)
+    assert code == 3
+    assert "\x1b[1;33mUNDER-NS" in shown
+    assert ESCAPES.sub("", shown) == run(*UNDER_NS).out
+
+
+@posix
+@pytest.mark.parametrize(
+    ("options", "environment", "coloured"),
+    [
+        pytest.param(["--no-color"], {}, False, id="--no-color"),
+        pytest.param([], {"NO_COLOR": "1"}, False, id="NO_COLOR=1"),
+        pytest.param([], {"NO_COLOR": "0"}, False, id="NO_COLOR=0"),
+        # no-color.org: present and not an empty string.
+        pytest.param([], {"NO_COLOR": ""}, True, id="NO_COLOR="),
+        pytest.param([], {"TERM": "dumb"}, False, id="TERM=dumb"),
+        pytest.param(["--format", "json"], {}, False, id="json"),
+        pytest.param(["-q"], {}, False, id="quiet"),
+    ],
+)
+def test_a_terminal_gets_no_colours_where_none_are_wanted(
+    options: list[str], environment: dict[str, str], coloured: bool
+) -> None:
+    shown, code = on_terminal(*UNDER_NS, *options, **environment)
+    assert code == 3
+    assert ("\x1b" in shown) is coloured
+
+
+@posix
+def test_a_report_for_a_file_has_no_colours_on_a_terminal(tmp_path: Path) -> None:
+    shown, code = on_terminal(*UNDER_NS, "-o", tmp_path / "report")
+    assert (shown, code) == ("", 3)
+    assert "\x1b" not in (tmp_path / "report").read_text()
+
+
+@posix
+def test_a_bar_is_drawn_on_a_terminal_once_it_takes_long(desk: Path) -> None:
+    import pty
+
+    os.mkfifo(desk / "fifo")
+    master, slave = pty.openpty()
+    process = start("gate", desk / "fifo", desk / "qrels.txt", *QUICK, stderr=slave)
+    os.close(slave)
+    began = time.monotonic()
+    with (desk / "fifo").open("w") as fifo:
+        drawn, _, _ = select.select([master], [], [], 20)
+        assert drawn
+        assert time.monotonic() - began > 1
+        assert b"falsify" in os.read(master, 1 << 16)
+        fifo.write(RUN_TEXT)
+    ended = end(process)
+    os.close(master)
+    assert ended.code == 3
+    assert ended.out.startswith(f"{desk / 'fifo'} against ")
+    assert "\x1b" not in ended.out
