@@ -59,19 +59,31 @@ def _shell_error(error: Exception) -> int:
 
 def _complain(message: str, code: int) -> int:
     """Print one line to standard error; control characters are spelled out."""
-    line = "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode() for c in message
+    _tell(
+        "".join(
+            c if c.isprintable() else c.encode("unicode_escape").decode()
+            for c in f"falsify: {message}"
+        )
     )
-    print(f"falsify: {line}", file=sys.stderr)
     return code
 
 
 def _report_fault(error: BaseException) -> int:
     import traceback
 
-    traceback.print_exception(error)
-    print("falsify: this is a fault of falsify, please report it", file=sys.stderr)
+    trace = "".join(traceback.format_exception(error))
+    _tell(f"{trace}falsify: this is a fault of falsify, please report it")
     return FAULT
+
+
+def _tell(text: str) -> None:
+    """Print to standard error; where nobody listens the exit code has to do."""
+    if sys.stderr is None:
+        return
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 if __name__ == "__main__":

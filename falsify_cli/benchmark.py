@@ -123,6 +123,11 @@ def join(run: Run, qrels: Qrels, *, answered_only: bool = False) -> Benchmark:
         raise InputError(_no_common_query(run, qrels))
     lengths = np.zeros(len(qrels.queries), np.int64)
     lengths[judged[judged >= 0]] = run.listed[judged >= 0]
+    if not lengths.any():
+        name = run.facts.name or "run"
+        raise InputError(
+            f"{name}: expected a document for some judged query, found none"
+        )
     judgments = Judgments(
         qrels.queries, qrels.vocabulary, qrels.query, qrels.document, qrels.grade
     )

@@ -16,6 +16,7 @@ import typer
 
 from falsify_cli import defaults
 from falsify_cli.errors import UsageError
+from falsify_cli.output import can_print, write_file, write_stdout
 from falsify_cli.version import __version__
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    # The parser's own --help would exit 1 where its reader has gone away.
+    context_settings={"help_option_names": []},
 )
 
 EXIT_CODES = """\
@@ -54,8 +56,26 @@ class Queries(str, Enum):
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"falsify {__version__}")
+        write_stdout(f"falsify {__version__}\n")
         raise typer.Exit
+
+
+def _print_help(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        write_stdout(f"{context.get_help()}\n")
+        raise typer.Exit
+
+
+Help = Annotated[
+    bool,
+    typer.Option(
+        "--help",
+        "-h",
+        callback=_print_help,
+        is_eager=True,
+        help="Show this message and exit.",
+    ),
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -70,11 +90,11 @@ def _falsify(
             help="Print the version and exit.",
         ),
     ] = False,
+    help: Help = False,
 ) -> None:
     """Could a dumb system have got this score?"""
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
-        raise typer.Exit(2)
+        raise UsageError("no command given; try 'falsify --help'")
 
 
 @app.command(
@@ -179,12 +199,13 @@ def gate(
             min=1, help="Threads to read with.  [default: the cores, 4 at most]"
         ),
     ] = None,
+    help: Help = False,
 ) -> None:
     """Grade RUN against QRELS, and compare it with four dumb systems."""
     from falsify_cli.judge import gate as judge_files
     from falsify_cli.verdict import exit_code
 
-    _refuse_to_overwrite(output, run, qrels)
+    _refuse_to_overwrite(output, run, qrels, corpus, group)
     with _progress_bar() as progress:
         judgement = judge_files(
             run,
@@ -208,15 +229,16 @@ def gate(
     code = exit_code(
         judgement.verdict, exit_zero=exit_zero, allow_under_ns=allow_under_ns
     )
-    color = not no_color and "NO_COLOR" not in os.environ
+    color = not (no_color or os.environ.get("NO_COLOR"))
+    color = color and os.environ.get("TERM") != "dumb"
     _print(judgement, format, per_query, int(code), output, quiet, color, ascii)
     raise typer.Exit(int(code))
 
 
-def _refuse_to_overwrite(output: str | None, *inputs: str) -> None:
+def _refuse_to_overwrite(output: str | None, *inputs: str | None) -> None:
     for name in inputs:
-        there = output is not None and os.path.exists(output) and os.path.exists(name)
-        if there and os.path.samefile(output or "", name):
+        there = output and name and os.path.exists(output) and os.path.exists(name)
+        if there and os.path.samefile(output or "", name or ""):
             raise UsageError(f"{output}: is the input {name}; choose another file")
 
 
@@ -231,20 +253,20 @@ def _print(
     ascii: bool,
 ) -> None:
     """Send the report to its file or to standard output."""
-    from falsify_cli.output import can_print, write_file, write_stdout
     from falsify_cli.report import json, table
 
     if format is Format.json:
         text = json.render(judgement, per_query=per_query, exit_code=code)
     else:
-        on_terminal = output is None and sys.stdout.isatty()
+        on_terminal = output is None and sys.stdout is not None and sys.stdout.isatty()
         plain = ascii or (output is None and not can_print(table.SIGNS))
         look = table.Look(color=color and on_terminal, ascii=plain)
         text = table.render(judgement, look)
     if output is not None:
         write_file(output, text)
     if quiet:
-        write_stdout(table.verdict_line(judgement))
+        plain = ascii or not can_print(table.SIGNS)
+        write_stdout(table.verdict_line(judgement, table.Look(ascii=plain)))
     elif output is None:
         write_stdout(text)
 
@@ -276,7 +298,7 @@ class _ProgressBar:
 
 @contextmanager
 def _progress_bar() -> Iterator[Callable[[int, int], None]]:
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield lambda done, steps: None
         return
     bar = _ProgressBar()

@@ -48,3 +48,9 @@ DENSE_BLOCK_CELLS = 1 << 22
 # Threads that parse a file: two keep one core reading and one joining, and more
 # have not been measured to help.
 MOST_THREADS = 4
+
+# The deepest cutoff: pytrec_eval numbers ranks by 32-bit floats, whole up to here.
+DEEPEST = 1 << 24
+
+# The largest corpus: whole numbers are exact in a double up to here.
+LARGEST_CORPUS = 1 << 53

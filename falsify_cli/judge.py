@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from os import PathLike, cpu_count, fspath
 from typing import TypeAlias
 
@@ -101,30 +102,33 @@ def gate(
     >>> print(gate(run, {"q1": {"d1": 1}}, "RR").verdict)
     UNDER-NS
     """
-    if run == qrels == STDIN:
-        raise UsageError("run, qrels: expected at most one of them on standard input")
+    if sum(name == STDIN for name in (run, qrels, corpus, group)) > 1:
+        raise UsageError("standard input: expected one file from it, found several")
     names = [metric] if isinstance(metric, str) else list(metric)
-    metrics = [parse_metric(name, rel_level) for name in names]
+    metrics = [parse_metric(name, index(rel_level)) for name in names]
+    if threads is not None and threads < 1:
+        raise UsageError(f"threads: expected 1 or more, found {threads}")
+    # Plain values, also where the caller's are numpy's.
     parameters = Parameters(
-        tau=tau,
-        alpha=alpha,
-        n_boot=n_boot,
-        seed=seed,
-        top_k=top_k,
-        rel_level=rel_level,
-        queries=queries,
-        corpus=corpus if corpus is None or isinstance(corpus, int) else fspath(corpus),
-        strict=strict,
-        drop_self=drop_self,
+        tau=float(tau),
+        alpha=float(alpha),
+        n_boot=index(n_boot),
+        seed=index(seed),
+        top_k=None if top_k is None else index(top_k),
+        rel_level=index(rel_level),
+        queries=str(queries),
+        corpus=_corpus_parameter(corpus),
+        strict=bool(strict),
+        drop_self=bool(drop_self),
         group=None if group is None else fspath(group),
     )
     _check(parameters, metrics)
     threads = threads or _available_threads()
-    keep = Keep(_deepest(metrics, top_k), drop_self)
+    keep = Keep(_deepest(metrics, parameters.top_k), parameters.drop_self)
     benchmark = join(
         _run(run, keep, digest, threads),
         _qrels(qrels, digest, threads),
-        answered_only=queries == ANSWERED,
+        answered_only=parameters.queries == ANSWERED,
     )
     return judge(benchmark, metrics, parameters, progress)
 
@@ -172,18 +176,29 @@ def _check(parameters: Parameters, metrics: Sequence[Metric]) -> None:
         (0 < p.alpha < 1, "alpha", "an error rate between 0 and 1", p.alpha),
         (p.n_boot >= least, "n-boot", f"at least {least:g} at this alpha", p.n_boot),
         (p.seed >= 0, "seed", "a whole number from 0", p.seed),
-        (p.top_k is None or p.top_k >= 1, "top-k", "1 or more", p.top_k),
-        (p.rel_level >= 1, "rel-level", "1 or more", p.rel_level),
+        (
+            p.top_k is None or 1 <= p.top_k <= defaults.DEEPEST,
+            "top-k",
+            f"a depth from 1 to {defaults.DEEPEST:,}",
+            p.top_k,
+        ),
+        (1 <= p.rel_level < 2**31, "rel-level", "a grade from 1", p.rel_level),
         (p.queries in (JUDGED, ANSWERED), "queries", "judged or answered", p.queries),
         (
-            not isinstance(p.corpus, int) or p.corpus >= 1,
+            not isinstance(p.corpus, int) or 1 <= p.corpus <= defaults.LARGEST_CORPUS,
             "corpus",
-            "a file, or 1 or more documents",
+            f"a file, or a number from 1 to {defaults.LARGEST_CORPUS:,}",
             p.corpus,
         ),
     ):
         if not good:
             raise UsageError(f"{name}: expected {wanted}, found {found}")
+
+
+def _corpus_parameter(corpus: int | Path | None) -> int | str | None:
+    if corpus is None or isinstance(corpus, str | PathLike):
+        return None if corpus is None else fspath(corpus)
+    return index(corpus)
 
 
 def _available_threads() -> int:

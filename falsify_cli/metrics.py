@@ -7,9 +7,11 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
+from falsify_cli import defaults
 from falsify_cli.columns import Floats, Ints, positions, sums_at
 from falsify_cli.errors import UsageError
 from falsify_cli.gold import Gold
@@ -68,9 +70,14 @@ class Kernel:
 def discounts(ranks: Ints) -> Floats:
     """1 / log2(rank + 1). Source: Jarvelin & Kekalainen, 2002."""
     deepest = int(ranks.max(initial=0))
-    # One table a call: numpy's own log2 differs in the last bit between machines.
-    table = np.array([0.0] + [1 / math.log2(r + 1) for r in range(1, deepest + 1)])
-    return table[ranks]
+    discounts: Floats = _discount_table(1 << deepest.bit_length())[ranks]
+    return discounts
+
+
+@lru_cache(maxsize=4)
+def _discount_table(size: int) -> Floats:
+    """(size,) the discount of each rank; numpy's own log2 is another elsewhere."""
+    return np.array([0.0] + [1 / math.log2(rank + 1) for rank in range(1, size)])
 
 
 def ideal_gains(gold: Gold, cutoff: int | None) -> Floats:
@@ -222,8 +229,11 @@ def parse_metric(text: str, level: int = 1) -> Metric:
 
 
 def _checked(metric: Metric, text: str) -> Metric:
-    if metric.cutoff == 0:
-        raise UsageError(f"metric {text!r}: expected a cutoff of 1 or more, found 0")
+    if metric.cutoff is not None and not 1 <= metric.cutoff <= defaults.DEEPEST:
+        raise UsageError(
+            f"metric {text!r}: expected a cutoff from 1 to {defaults.DEEPEST:,}, "
+            f"found {metric.cutoff}"
+        )
     named_cut = re.match(r"(ndcg|map)_cut", text.strip().lower())
     if metric.cutoff is None and (metric.measure in _NEEDS_CUTOFF or named_cut):
         raise UsageError(

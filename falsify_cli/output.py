@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from typing import TextIO
 
 from falsify_cli.errors import UsageError
 
@@ -48,22 +49,29 @@ def write_stdout(text: str) -> None:
 
     Raises UsageError where the output cannot be written for another reason.
     """
+    if sys.stdout is None:
+        raise UsageError("standard output is closed, and no --output is given")
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The verdict still goes out as the exit code. Python would complain once
-        # more when it closes standard output, so that is pointed elsewhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The verdict still goes out as the exit code.
+        discard(sys.stdout)
     except OSError as error:
+        discard(sys.stdout)
         message = f"standard output cannot be written: {error.strerror}"
         raise UsageError(message) from error
+
+
+def discard(stream: TextIO) -> None:
+    """Send what a stream still holds nowhere, or Python would exit 120 over it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def can_print(signs: str) -> bool:
     """Whether standard output's encoding has these signs."""
     try:
-        signs.encode(sys.stdout.encoding or "ascii")
+        signs.encode(getattr(sys.stdout, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):
         return False
     return True

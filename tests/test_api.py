@@ -11,6 +11,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -54,6 +55,11 @@ def report(judgement: Judgement) -> dict[str, Any]:
     return plain
 
 
+@cache
+def plain_report() -> dict[str, Any]:
+    return report(judged())
+
+
 # ---- the package -----------------------------------------------------------------
 
 
@@ -71,10 +77,12 @@ def test_a_name_the_package_does_not_have_is_an_attribute_error() -> None:
         _ = falsify_cli.grate
 
 
-@pytest.mark.parametrize("heavy", ["numpy", "typer", "rich", "pytrec_eval"])
-def test_importing_the_package_imports_nothing_heavy(heavy: str) -> None:
-    code = f"import falsify_cli, sys; sys.exit({heavy!r} in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    heavy = {"numpy", "typer", "rich", "pytrec_eval"}
+    code = f"import falsify_cli, sys; print({heavy} & set(sys.modules))"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("set()\n", "")
 
 
 def test_using_the_api_needs_neither_typer_nor_rich() -> None:
@@ -251,7 +259,7 @@ def test_what_is_given_is_left_as_it_was() -> None:
 def test_any_kind_of_mapping_will_do(kind: Callable[[Any], Any]) -> None:
     run = kind({query: kind(row) for query, row in RUN.items()})
     qrels = kind({query: kind(row) for query, row in QRELS.items()})
-    assert report(judged(run, qrels)) == report(judged())
+    assert report(judged(run, qrels)) == plain_report()
 
 
 @pytest.mark.parametrize("score", [np.float64, np.float32, int, np.int64])
@@ -261,7 +269,7 @@ def test_numbers_of_a_mapping_may_be_numpys(
 ) -> None:
     run = {q: {d: score(4 * s) for d, s in row.items()} for q, row in RUN.items()}
     qrels = {q: {d: grade(g) for d, g in row.items()} for q, row in QRELS.items()}
-    assert report(judged(run, qrels)) == report(judged())
+    assert report(judged(run, qrels)) == plain_report()
 
 
 @pytest.mark.parametrize(
@@ -400,7 +408,7 @@ def test_the_fewest_draws_and_the_smallest_corpus_are_enough() -> None:
             {"q1": {}, "q8": {"d1": 1.0}},
             QRELS,
             {},
-            "expected a query of",
+            "run: expected",
             id="only an empty list is judged",
         ),
         pytest.param(

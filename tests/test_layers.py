@@ -19,7 +19,7 @@ LAYERS = (
     *("read.numbers", "read.source", "read.fields", "read.layout", "read.lines"),
     *("read.mapping", "read.facts", "read.growing", "read.run_block"),
     *("read.run_parts", "read.run", "read.qrels", "read.lists_of_ids", "read"),
-    *("benchmark", "gold", "hits", "metrics", "trec_scorer", "grading"),
+    *("diagnose", "benchmark", "gold", "hits", "metrics", "trec_scorer", "grading"),
     *("second_opinion", "ties"),
     *("nulls.draws", "nulls.relabelled", "nulls.random_lists", "nulls.marginals"),
     *("nulls", "interval", "hint", "verdict", "judgement", "texts", "notices"),

@@ -190,9 +190,10 @@ def test_counts_sums_and_geometric_means_are_refused_by_name(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        pytest.param("nDCG@0", "cutoff of 1 or more, found 0", id="cutoff 0"),
-        pytest.param("ndcg_cut.0", "cutoff of 1 or more, found 0", id="trec cutoff 0"),
-        pytest.param("R@0_top1", "cutoff of 1 or more, found 0", id="strict cutoff 0"),
+        pytest.param("nDCG@0", "expected a cutoff from 1", id="cutoff 0"),
+        pytest.param("ndcg_cut.0", "expected a cutoff from 1", id="trec cutoff 0"),
+        pytest.param("R@0_top1", "expected a cutoff from 1", id="strict cutoff 0"),
+        pytest.param(f"P@{10**30}", "expected a cutoff from 1 to", id="too deep"),
         pytest.param("P", "expected a cutoff; write P@10", id="P without cutoff"),
         pytest.param("recall", "expected a cutoff; write R@10", id="R without cutoff"),
         pytest.param("success", "a cutoff; write Success@10", id="Success without"),

@@ -22,7 +22,15 @@ from tiny import METRICS, Case, Qrels, Run, cases, graded
 from falsify_cli import defaults
 from falsify_cli.errors import InternalError
 from falsify_cli.grading import Grading
-from falsify_cli.nulls import Null, _check, draws, null_models, p_value, relabelled
+from falsify_cli.nulls import (
+    Null,
+    _check,
+    draws,
+    null_models,
+    p_value,
+    random_lists,
+    relabelled,
+)
 from falsify_cli.nulls.draws import permutations, stream
 from falsify_cli.nulls.marginals import matched
 from falsify_cli.nulls.random_lists import (
@@ -716,11 +724,33 @@ def test_different_numbers_take_one_number_each_and_no_heed_of_blocks(
     assert np.array_equal(different_numbers(counts, sizes, stream(5, 2)), before)
 
 
+def test_a_deck_too_large_to_lay_out_is_dealt_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(2)
+    sizes = rng.integers(1, 30, 400)
+    counts = np.minimum(rng.integers(0, 9, 400), sizes)
+    before = different_numbers(counts, sizes, stream(5, 2))
+    monkeypatch.setattr(random_lists, "_LARGEST_DECK", 3)
+    assert np.array_equal(different_numbers(counts, sizes, stream(5, 2)), before)
+
+
+def test_different_numbers_of_a_large_size_reach_its_end() -> None:
+    # 3000 pairs below 10^6: the largest misses the end by a 6000th on the average.
+    n, size = 3000, 10**6
+    drawn = different_numbers(np.full(n, 2), np.full(n, size), stream(5, 3))
+    assert 0.99 * size < drawn.max() < size
+    assert drawn.mean() == pytest.approx(size / 2, rel=0.03)
+    one, two = drawn.reshape(n, 2).T
+    assert (one != two).all()
+
+
 @pytest.mark.parametrize(
     ("relevant", "drawn", "corpus"),
     [
         *((0, 3, 9), (3, 0, 9), (1, 1, 1), (4, 4, 4), (3, 5, 6), (5, 3, 6)),
         *((20, 10, 100), (500, 1000, 8_841_823), (70, 1000, 5000), (1, 10, 10**6)),
+        *((30, 1000, 10**10), (3, 5, 10**15)),
     ],
 )
 def test_hypergeometric_chances_are_those_of_scipy_and_of_whole_numbers(

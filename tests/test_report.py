@@ -107,6 +107,7 @@ CASES: dict[str, Callable[[], Judgement]] = {
     ),
     "a companion that agrees": lambda: on_fixture("stdlib-many/random"),
     "a companion that does not": flattered,
+    "a companion and hints": lambda: flattered(5),
     "a companion that counts": lambda: flattered(strict=True),
     "a large corpus": lambda: on_fixture("stdlib-one/bm25-12", corpus=10**12),
     "measure of pytrec_eval": of_pytrec_eval,
@@ -208,7 +209,7 @@ def at(value: Any, path: tuple[Any, ...]) -> Any:
 
 
 def test_a_key_more_or_less_is_no_report() -> None:
-    whole = report(flattered(5), per_query=True)
+    whole = report(case("a companion and hints"), per_query=True)
     assert whole["results"][0]["hints"]
     assert whole["results"][0]["companion"]
     for path in list(places_of(whole)):
@@ -247,7 +248,7 @@ def test_a_key_more_or_less_is_no_report() -> None:
     ],
 )
 def test_a_value_out_of_its_range_is_no_report(path: str, value: Any) -> None:
-    found = report(flattered(5))
+    found = report(case("a companion and hints"))
     assert VALIDATOR.is_valid(found)
     *way, last = (int(key) if key.isdecimal() else key for key in path.split("."))
     at(found, tuple(way))[last] = value
@@ -424,6 +425,9 @@ def test_the_json_is_one_object_that_ends_its_line(name: str) -> None:
     text = json_report.render(case(name), per_query=False, exit_code=0)
     assert text.startswith('{\n  "schema": ')
     assert text.endswith("}\n")
+    # Whatever the encoding of where it goes; and no CSI reaches a terminal raw.
+    assert text.isascii()
+    assert all(sign.isprintable() or sign == "\n" for sign in text)
 
 
 # ---- the table: what is sent to a terminal ----------------------------------------

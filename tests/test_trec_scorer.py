@@ -1,4 +1,4 @@
-"""The path through pytrec_eval gives what our kernels give, and what it gives itself."""
+"""The path through pytrec_eval gives what our kernels and what it itself give."""
 
 from __future__ import annotations
 

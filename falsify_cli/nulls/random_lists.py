@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -24,6 +23,9 @@ from falsify_cli.nulls.draws import (
     spread,
     stream,
 )
+
+# Cards of a deck that is laid out in full, one for each cell: half a megabyte.
+_LARGEST_DECK = 1 << 16
 
 
 def retrieved_at_random(grading: Grading, n_boot: int, seed: int) -> Null:
@@ -119,16 +121,14 @@ def hypergeometric(relevant: int, drawn: int, corpus: int) -> Floats:
     """
     most = min(relevant, drawn)
     least = max(0, relevant + drawn - corpus)
-    logs = [
-        _log_choose(relevant, hit) + _log_choose(corpus - relevant, drawn - hit)
-        for hit in range(least, most + 1)
-    ]
-    chances = np.exp(np.array(logs) - max(logs))
+    # Each chance from the one before: no gamma function of a large corpus, whose
+    # logarithm leaves no digits to subtract.
+    hits = np.arange(least, most, dtype=np.float64)
+    gains = np.log(relevant - hits) + np.log(drawn - hits)
+    losses = np.log(hits + 1) + np.log(corpus - relevant - drawn + hits + 1)
+    logs = np.concatenate([[0.0], np.cumsum(gains - losses)])
+    chances = np.exp(logs - logs.max())
     return np.concatenate([np.zeros(least), chances / chances.sum()])
-
-
-def _log_choose(n: int, k: int) -> float:
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
 def different_numbers(counts: Ints, sizes: Ints, rng: np.random.Generator) -> Ints:
@@ -143,6 +143,9 @@ def different_numbers(counts: Ints, sizes: Ints, rng: np.random.Generator) -> In
     several = np.flatnonzero(counts > 1)
     for low, high in _stretches(sizes[several]):
         some = several[low:high]
+        if sizes[some].max() > _LARGEST_DECK:
+            _deal_from_a_thought_deck(numbers, points, firsts, counts, sizes, some)
+            continue
         decks = np.tile(np.arange(sizes[some].max()), (len(some), 1))
         for swap in range(counts[some].max()):
             left = np.flatnonzero(counts[some] > swap)
@@ -152,6 +155,19 @@ def different_numbers(counts: Ints, sizes: Ints, rng: np.random.Generator) -> In
             numbers[places] = decks[left, pick]
             decks[left, pick] = decks[left, swap]
     return numbers
+
+
+def _deal_from_a_thought_deck(
+    numbers: Ints, points: Floats, firsts: Ints, counts: Ints, sizes: Ints, cells: Ints
+) -> None:
+    """The same deal where a deck is too large to lay out: only moved cards exist."""
+    for cell in cells.tolist():
+        moved: dict[int, int] = {}
+        for swap in range(counts[cell]):
+            place = firsts[cell] + swap
+            pick = swap + int(points[place] * (sizes[cell] - swap))
+            numbers[place] = moved.get(pick, pick)
+            moved[pick] = moved.get(swap, swap)
 
 
 def _stretches(sizes: Ints) -> Iterator[tuple[int, int]]:
@@ -212,17 +228,20 @@ def _success(g: int, n: int, corpus: int, k: int) -> float:
 
 def _chance_of_none(g: int, n: int, corpus: int) -> float:
     """C(corpus - g, n) / C(corpus, n), as a product of n factors."""
-    return math.prod(max(0, corpus - g - i) / (corpus - i) for i in range(n))
+    return float(np.prod(_chances_of_another_miss(g, n, corpus)))
+
+
+def _chances_of_another_miss(g: int, n: int, corpus: int) -> Floats:
+    """(n,) the chance that rank r holds no relevant document if none did before."""
+    left = corpus - np.arange(n, dtype=np.float64)
+    return np.maximum(left - g, 0) / left
 
 
 def _reciprocal_rank(g: int, n: int, corpus: int, k: int) -> float:
     """Sum over r of 1/r times the chance that the first hit stands at rank r."""
-    total, none_before = 0.0, 1.0
-    for i in range(n):
-        left = corpus - i
-        total += none_before * g / left / (i + 1)
-        none_before *= max(0, left - g) / left
-    return total
+    misses = _chances_of_another_miss(g, n, corpus)
+    none_before = np.concatenate([[1.0], np.cumprod(misses)[:-1]])[:n]
+    return float((none_before * (1 - misses) / np.arange(1, n + 1)).sum())
 
 
 def _discounted_gain(g: int, n: int, corpus: int, k: int) -> float:
@@ -231,7 +250,7 @@ def _discounted_gain(g: int, n: int, corpus: int, k: int) -> float:
 
 
 def _average_precision(g: int, n: int, corpus: int, k: int) -> float:
-    harmonic = math.fsum(1 / r for r in range(1, n + 1))
+    harmonic = float((1 / np.arange(1, n + 1)).sum())
     pairs = (g - 1) / (corpus - 1) * (n - harmonic) if corpus > 1 else 0.0
     return (harmonic + pairs) / corpus
 

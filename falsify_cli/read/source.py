@@ -35,7 +35,7 @@ class Source:
     def __init__(self, name: str, stream: BinaryIO, *, digest: bool) -> None:
         self.name = name
         self.notes: list[str] = []
-        self._tap = _Tap(stream, digest=digest)
+        self._tap = _Tap(name, stream, digest=digest)
         self._raw = io.BufferedReader(self._tap, 1 << 16)
         self._stream = self._decompressed()
         self._head = self._without_mark(self._read(4))
@@ -109,6 +109,8 @@ class Source:
 @contextmanager
 def opened(name: str, *, digest: bool = False) -> Iterator[Source]:
     """Open a file for reading; '-' is standard input."""
+    if name == STDIN and sys.stdin is None:
+        raise InputError(f"{name}: standard input is closed")
     try:
         # Closed below; a with would close standard input as well.
         stream = sys.stdin.buffer if name == STDIN else open(name, "rb")  # noqa: SIM115
@@ -124,9 +126,9 @@ def opened(name: str, *, digest: bool = False) -> Iterator[Source]:
 class _Tap(io.RawIOBase):
     """Passes a stream's bytes on and hashes them on the way."""
 
-    def __init__(self, stream: BinaryIO, *, digest: bool) -> None:
+    def __init__(self, name: str, stream: BinaryIO, *, digest: bool) -> None:
         self.hash = hashlib.sha256() if digest else None
-        self._stream = stream
+        self._name, self._stream = name, stream
 
     def readable(self) -> bool:
         return True
@@ -134,7 +136,11 @@ class _Tap(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         # The unbuffered layer, so that a pipe's bytes are handed on as they come.
         raw: Any = getattr(self._stream, "raw", self._stream)
-        count: int | None = raw.readinto(buffer)
+        try:
+            count: int | None = raw.readinto(buffer)
+        except OSError as error:
+            message = f"{self._name}: cannot be read: {error.strerror}"
+            raise InputError(message) from error
         if self.hash is not None and count:
             self.hash.update(memoryview(buffer)[:count])
         return count or 0

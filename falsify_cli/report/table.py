@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from shlex import quote
 
+from rich.cells import cell_len, chop_cells
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -54,7 +56,10 @@ class Look:
         return "|" if self.ascii else "┃"
 
 
-def render(judgement: Judgement, look: Look = Look()) -> str:
+DEFAULT_LOOK = Look()
+
+
+def render(judgement: Judgement, look: Look = DEFAULT_LOOK) -> str:
     """The whole report."""
     out = io.StringIO()
     console = Console(
@@ -74,16 +79,22 @@ def render(judgement: Judgement, look: Look = Look()) -> str:
     for notice in judgement.notices:
         _draw_paragraph(console, "note", notice)
     console.print()
-    _draw_paragraph(console, "repeat", _repeat(judgement))
+    _draw_lines(console, "repeat", _filled(_repeat(judgement), WIDTH - 8), "bold")
     text = out.getvalue()
-    plain = text.encode("ascii", "replace").decode() if look.ascii else text
+    plain = _in_ascii(text) if look.ascii else text
     return "".join(line.rstrip() + "\n" for line in plain.split("\n")[:-1])
 
 
-def verdict_line(judgement: Judgement) -> str:
+def verdict_line(judgement: Judgement, look: Look = DEFAULT_LOOK) -> str:
     """The verdict alone, with what it was found on, in one line."""
     scores = ", ".join(f"{r.metric} {r.score:.4f}" for r in judgement.results)
-    return f"{judgement.verdict}  {printable(_name(judgement))}  {scores}\n"
+    line = f"{judgement.verdict}  {printable(_name(judgement))}  {scores}\n"
+    return _in_ascii(line) if look.ascii else line
+
+
+def _in_ascii(text: str) -> str:
+    # One sign for one: spelled out, a name could widen a line beyond its limit.
+    return text.encode("ascii", "replace").decode()
 
 
 def printable(text: str) -> str:
@@ -239,24 +250,39 @@ def _companion(result: Result, companion: Result) -> str:
     )
 
 
-def _repeat(judgement: Judgement) -> str:
+def _repeat(judgement: Judgement) -> list[str]:
+    """The words that repeat the call, each to be kept whole."""
     p, facts = judgement.parameters, judgement.benchmark
-    parts = [
-        f"falsify {judgement.version}",
-        " ".join(f"-m {result.metric}" for result in judgement.results),
-        f"--seed {p.seed} --n-boot {p.n_boot} --tau {p.tau:g} --alpha {p.alpha:g}",
-        f"--corpus {p.corpus if p.corpus is not None else facts.corpus_size}",
+    options: list[tuple[str, object]] = [
+        *(("-m", result.metric) for result in judgement.results),
+        ("--seed", p.seed),
+        ("--n-boot", p.n_boot),
+        ("--tau", p.tau),
+        ("--alpha", p.alpha),
+        ("--corpus", facts.corpus_size if p.corpus is None else p.corpus),
+        ("--top-k", p.top_k),
+        ("--rel-level", None if p.rel_level == 1 else p.rel_level),
+        ("--queries", None if p.queries == "judged" else p.queries),
+        ("--group", p.group),
     ]
-    if p.top_k is not None:
-        parts.append(f"--top-k {p.top_k}")
-    if p.rel_level != 1:
-        parts.append(f"--rel-level {p.rel_level}")
-    if p.queries != "judged":
-        parts.append(f"--queries {p.queries}")
-    if p.group is not None:
-        parts.append(f"--group {p.group}")
-    parts += ["--strict"] * p.strict + ["--drop-self"] * p.drop_self
-    return printable(" ".join(parts))
+    words = ["falsify", judgement.version]
+    for option, value in options:
+        if value is not None:
+            words.append(f"{option} {quote(str(value))}")
+    words += ["--strict"] * p.strict + ["--drop-self"] * p.drop_self
+    return [printable(word) for word in words]
+
+
+def _filled(words: list[str], width: int) -> list[str]:
+    """Words in lines as full as they get; only one wider than a line is broken."""
+    lines = [""]
+    for word in chain.from_iterable(chop_cells(word, width) for word in words):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if cell_len(longer) <= width or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
 
 
 def _listed(words: list[str]) -> str:
@@ -270,7 +296,14 @@ def _draw_paragraph(
 ) -> None:
     """Print a labelled paragraph, wrapped under itself."""
     indent = max(len(label), 6) + 2
-    lines = textwrap.wrap(printable(text), WIDTH - indent, break_on_hyphens=False)
+    lines = Text(printable(text)).wrap(console, WIDTH - indent)
+    _draw_lines(console, label, lines, style)
+
+
+def _draw_lines(
+    console: Console, label: str, lines: Iterable[str | Text], style: str
+) -> None:
+    indent = max(len(label), 6) + 2
     for number, line in enumerate(lines):
         head = label.ljust(indent) if number == 0 else " " * indent
-        console.print(Text.assemble((head, style), line))
+        console.print(Text.assemble((head, style), line), soft_wrap=True)
