@@ -50,5 +50,11 @@ demo: $(STAMP) ## Run the gate on an honest run and on a cheat
 	  test $$code -le 3 || exit $$code; \
 	done
 
+bench: $(STAMP) ## Time and memory against pytrec_eval, as ratios (20 minutes)
+	$(BIN)/python tests/bench.py
+
+fuzz: $(STAMP_DEV) ## Read mutated files for a minute
+	$(BIN)/python tests/fuzz.py --seconds 60
+
 clean: ## Remove what the other targets made
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
