@@ -13,8 +13,8 @@ from falsify_cli.errors import InputError
 from falsify_cli.ids import Ids, Keys, PackedKeys, Vocabulary
 from falsify_cli.read import FileFacts, Qrels, Run
 
-# Ids of each side that are tried in other spellings: 0.02 s of Python.
-_TRIED = 5_000
+# Ids of each side that are tried in other spellings: 0.01 s of Python.
+_TRIED = 2_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,9 +136,8 @@ def join(run: Run, qrels: Qrels, *, answered_only: bool = False) -> Benchmark:
         judged = np.where(judged >= 0, number[judged], -1)
         lengths = lengths[lengths > 0]
     lists, oddities = _ordered(run, judged, judgments, lengths)
-    ignored = tuple(
-        query for query, place in zip(run.queries, judged, strict=True) if place < 0
-    )
+    strangers = Ids.of([run.queries[i] for i in np.flatnonzero(judged < 0)])
+    ignored = tuple(strangers.take(strangers.order()).to_list())
     corpus = _distinct_documents(run.document_keys, qrels.vocabulary.ids.keys())
     return Benchmark(
         run.facts,
@@ -216,15 +215,15 @@ def _ordered(
 def _by_score(query: Ints, scores: Floats) -> Ints:
     """The order of the judged lines by query, then score descending.
 
-    A run in that order already, as most are, is seen to be so and not sorted: 0.1 s
-    against 1.6 for seven million lines.
+    A run whose lists are in order already, as most are, is seen to be so and its
+    lines are not sorted: 0.1 s against 1.6 for seven million of them.
     """
-    falling = scores[1:] <= scores[:-1]
-    in_order = (query[1:] > query[:-1]) | ((query[1:] == query[:-1]) & falling)
-    if in_order.all():
-        return np.flatnonzero(query >= 0)
     rows = np.flatnonzero(query >= 0)
-    return rows[np.lexsort((-scores[rows], query[rows]))]
+    if not (np.diff(query[rows]) >= 0).all():
+        rows = rows[np.argsort(query[rows], kind="stable")]
+    query, scores = query[rows], scores[rows]
+    falling = (scores[1:] <= scores[:-1]) | (query[1:] != query[:-1])
+    return rows if falling.all() else rows[np.lexsort((-scores, query))]
 
 
 def _blocks(query: Ints, scores: Floats) -> tuple[Ints, Ints]:

@@ -34,9 +34,9 @@ COMPANION_CUTOFF = 10
 # A tie range narrower than this cannot move a score's third decimal.
 TIE_RANGE_SHOWN = 0.0005
 
-# Cells of an array held at once while drawing or resampling: 4 MB of doubles,
+# Cells of an array held at once while drawing or resampling: 2 MB of doubles,
 # which stays in the second-level cache's neighbourhood and bounds the memory.
-BLOCK_CELLS = 1 << 19
+BLOCK_CELLS = 1 << 18
 
 # Bytes of a file parsed at once; 1 MB of a run is some 25,000 lines.
 CHUNK_BYTES = 1 << 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +12,7 @@ from falsify_cli.benchmark import Judgments
 from falsify_cli.columns import Bools, Floats, Ints
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Gold:
     """The U distinct, non-empty gold sets of N queries, sorted by content.
 
@@ -25,27 +26,27 @@ class Gold:
     grades: Floats
     sets: Ints
 
-    @property
+    @cached_property
     def sizes(self) -> Ints:
         """(U,) relevant documents of every set."""
         return np.diff(self.starts)
 
-    @property
+    @cached_property
     def owners(self) -> Ints:
         """(m,) the set of every row."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
-    @property
+    @cached_property
     def multiplicities(self) -> Ints:
         """(U,) queries that share each set."""
         return np.bincount(self.sets[self.sets >= 0], minlength=len(self.sizes))
 
-    @property
+    @cached_property
     def query_sizes(self) -> Ints:
         """(N,) relevant documents of every query."""
         return np.where(self.sets >= 0, np.append(self.sizes, 0)[self.sets], 0)
 
-    @property
+    @cached_property
     def mixed(self) -> Bools:
         """(U,) whether a set holds different gains."""
         if not len(self.sizes):

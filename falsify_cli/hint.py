@@ -18,7 +18,7 @@ _POWER_SPREADS = 0.84
 # A gap this near to tau would take tens of thousands of queries.
 _HOPELESS = 0.005
 _MOST_QUERIES = 1 << 24
-_BLOCK = 1 << 16
+_FIRST_BLOCK, _LARGEST_BLOCK = 1 << 10, 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,13 @@ def queries_to_settle(moments: Moments, tau: float, alpha: float) -> int | None:
     """
     if abs(moments.mean - tau) < _HOPELESS:
         return None
-    for first in range(1, _MOST_QUERIES, _BLOCK):
-        settled = np.flatnonzero(
-            _settles(np.arange(float(first), first + _BLOCK), moments, tau, alpha)
-        )
+    first, size = 1, _FIRST_BLOCK
+    while first < _MOST_QUERIES:
+        numbers = np.arange(float(first), first + size)
+        settled = np.flatnonzero(_settles(numbers, moments, tau, alpha))
         if len(settled):
             return one_figure(first + int(settled[0]))
+        first, size = first + size, min(2 * size, _LARGEST_BLOCK)
     return None
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import count
 from operator import index
 from os import PathLike, cpu_count, fspath
 from typing import TypeAlias
 
-import numpy as np
-
 from falsify_cli import defaults
 from falsify_cli.benchmark import Benchmark, join, judged_share
-from falsify_cli.columns import Ints, sums_at
+from falsify_cli.columns import sums_at
 from falsify_cli.errors import InputError, UsageError
 from falsify_cli.grading import Grading, grade
 from falsify_cli.hint import Moments, queries_to_settle
-from falsify_cli.ids import Vocabulary
 from falsify_cli.interval import Groups, Interval, intervals
 from falsify_cli.judgement import (
     BenchmarkFacts,
@@ -29,25 +27,33 @@ from falsify_cli.judgement import (
 )
 from falsify_cli.metrics import KERNELS, Metric, companion_of, parse_metric
 from falsify_cli.notices import (
+    corpus_notices,
     input_notices,
     metric_notices,
     paraphrase_notice,
     resampling_notice,
 )
-from falsify_cli.nulls import Null, null_models, p_value
+from falsify_cli.nulls import Null, Nulls, null_models_together, p_value
+from falsify_cli.nulls.draws import LETTERS
 from falsify_cli.read import (
     STDIN,
     Keep,
     Qrels,
     Run,
     qrels_of_mapping,
-    read_corpus,
-    read_groups,
     read_qrels,
     read_run,
     run_of_mapping,
 )
 from falsify_cli.second_opinion import compare
+from falsify_cli.settings import (
+    ANSWERED,
+    JUDGED,
+    Corpus,
+    check_parameters,
+    corpus_of,
+    groups_of,
+)
 from falsify_cli.texts import hint, meaning
 from falsify_cli.ties import ties_of
 from falsify_cli.verdict import State, state_of, verdict_of, worst
@@ -59,8 +65,6 @@ Path: TypeAlias = "str | PathLike[str]"
 
 # Told after each step how many of how many are done.
 Progress: TypeAlias = Callable[[int, int], None]
-
-JUDGED, ANSWERED = "judged", "answered"
 
 
 def gate(
@@ -122,7 +126,7 @@ def gate(
         drop_self=bool(drop_self),
         group=None if group is None else fspath(group),
     )
-    _check(parameters, metrics)
+    check_parameters(parameters, metrics)
     threads = threads or _available_threads()
     keep = Keep(_deepest(metrics, parameters.top_k), parameters.drop_self)
     benchmark = join(
@@ -140,59 +144,30 @@ def judge(
     progress: Progress = lambda done, steps: None,
 ) -> Judgement:
     """Judge a run that has been read and joined with its qrels, under each metric."""
-    corpus = _corpus(parameters, benchmark)
-    groups, group_count = _groups(parameters.group, benchmark)
-    steps = _Steps(progress, len(metrics))
-    judged = [
-        _judge_metric(benchmark, metric, corpus, groups, parameters, steps)
+    corpus = corpus_of(parameters, benchmark)
+    groups = groups_of(parameters.group, benchmark)
+    gradings = _gradings(benchmark, metrics, corpus, parameters)
+    found = _results(benchmark, gradings, groups, parameters, progress)
+    results = tuple(
+        _beside(found[metric], _companion(gradings[metric]), found, parameters)
         for metric in metrics
-    ]
-    first, _ = judged[0]
-    results = tuple(result for _, result in judged)
+    )
     return Judgement(
         __version__,
         benchmark.run,
         benchmark.qrels,
         parameters,
-        _facts(benchmark, first, corpus, group_count),
+        _facts(benchmark, gradings[metrics[0]], corpus, groups, parameters),
         worst(result.verdict for result in results),
         results,
         (
             *input_notices(benchmark, answered_only=parameters.queries == ANSWERED),
-            *_corpus_notices(corpus, first),
+            *corpus_notices(corpus),
         ),
     )
 
 
-# --- arguments and inputs ---
-
-
-def _check(parameters: Parameters, metrics: Sequence[Metric]) -> None:
-    p = parameters
-    least = max(defaults.N_BOOT_LEAST, -(-8 // p.alpha) if 0 < p.alpha < 1 else 0)
-    for good, name, wanted, found in (
-        (bool(metrics), "metric", "at least one", "none"),
-        (0 < p.tau < 1, "tau", "a gap between 0 and 1", p.tau),
-        (0 < p.alpha < 1, "alpha", "an error rate between 0 and 1", p.alpha),
-        (p.n_boot >= least, "n-boot", f"at least {least:g} at this alpha", p.n_boot),
-        (p.seed >= 0, "seed", "a whole number from 0", p.seed),
-        (
-            p.top_k is None or 1 <= p.top_k <= defaults.DEEPEST,
-            "top-k",
-            f"a depth from 1 to {defaults.DEEPEST:,}",
-            p.top_k,
-        ),
-        (1 <= p.rel_level < 2**31, "rel-level", "a grade from 1", p.rel_level),
-        (p.queries in (JUDGED, ANSWERED), "queries", "judged or answered", p.queries),
-        (
-            not isinstance(p.corpus, int) or 1 <= p.corpus <= defaults.LARGEST_CORPUS,
-            "corpus",
-            f"a file, or a number from 1 to {defaults.LARGEST_CORPUS:,}",
-            p.corpus,
-        ),
-    ):
-        if not good:
-            raise UsageError(f"{name}: expected {wanted}, found {found}")
+# --- inputs ---
 
 
 def _corpus_parameter(corpus: int | Path | None) -> int | str | None:
@@ -227,118 +202,107 @@ def _qrels(qrels: QrelsInput, digest: bool, threads: int) -> Qrels:
     return read_qrels(fspath(qrels), digest=digest, threads=threads)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Corpus:
-    """How many documents there are to retrieve, and which, where a file says so."""
-
-    size: int
-    given: bool
-    documents: Vocabulary | None
-    absent: int
+# --- evidence and results ---
 
 
-def _corpus(parameters: Parameters, benchmark: Benchmark) -> _Corpus:
-    seen, wanted = benchmark.corpus_seen, parameters.corpus
-    if wanted is None:
-        return _Corpus(seen, False, None, 0)
-    documents, absent, name = None, 0, "corpus"
-    if isinstance(wanted, str):
-        name = wanted
-        documents = read_corpus(wanted)
-        judgments = benchmark.judgments
-        gold = np.unique(judgments.document[judgments.grade >= parameters.rel_level])
-        absent = int((documents.codes(judgments.vocabulary.ids.take(gold)) < 0).sum())
-        wanted = len(documents)
-    if wanted < seen:
-        raise InputError(
-            f"{name}: expected a corpus of at least the {seen:,} documents that run "
-            f"and qrels name, found {wanted:,}"
-        )
-    return _Corpus(wanted, True, documents, absent)
-
-
-def _corpus_notices(corpus: _Corpus, grading: Grading) -> list[str]:
-    if not corpus.given:
-        seen = f"C draws from the {corpus.size:,} documents that run and qrels name"
-        strict = "the real corpus is at least that large, so C errs on the strict side"
-        return [f"{seen}; {strict}, and with another run it draws otherwise."]
-    if not corpus.absent:
-        return []
-    return [f"{corpus.absent:,} relevant documents are missing from the corpus file."]
-
-
-def _groups(name: str | None, benchmark: Benchmark) -> tuple[Groups, int | None]:
-    queries = benchmark.judgments.queries
-    if name is None:
-        return Groups.singletons(len(queries)), None
-    group_of = read_groups(name)
-    missing = [query for query in queries if query not in group_of]
-    if missing:
-        raise InputError(
-            f"{name}: expected a group for each of the {len(queries):,} judged "
-            f"queries, found none for {len(missing):,} of them ({missing[0]!r})"
-        )
-    ids = sorted({group_of[query] for query in queries}, key=str.encode)
-    code = {group: number for number, group in enumerate(ids)}
-    codes: Ints = np.array([code[group_of[query]] for query in queries])
-    return Groups.of(codes), len(ids)
-
-
-# --- one metric ---
-
-
-class _Steps:
-    """Counts steps: grading, and each of four nulls, for every metric and companion."""
-
-    def __init__(self, progress: Progress, metrics: int) -> None:
-        self._progress, self._done, self._steps = progress, 0, 5 * metrics
-
-    def expect_companion(self) -> None:
-        """Five steps more."""
-        self._steps += 5
-
-    def __call__(self) -> None:
-        self._done += 1
-        self._progress(self._done, self._steps)
-
-
-def _judge_metric(
+def _gradings(
     benchmark: Benchmark,
-    metric: Metric,
-    corpus: _Corpus,
+    metrics: Sequence[Metric],
+    corpus: Corpus,
+    parameters: Parameters,
+) -> dict[Metric, Grading]:
+    """Grade the run under each metric, and under its companion where it has one.
+
+    Raises InputError where a metric has nothing to find.
+    """
+    gradings: dict[Metric, Grading] = {}
+    waiting = list(metrics)
+    while waiting:
+        metric = waiting.pop(0)
+        if metric in gradings:
+            continue
+        grading = grade(benchmark, metric, top_k=parameters.top_k, corpus=corpus.size)
+        if not len(grading.gold.sizes):
+            raise InputError(
+                f"{benchmark.qrels.name or 'qrels'}: expected a relevant document, "
+                f"found none of grade {metric.level} or more for any of "
+                f"{len(benchmark):,} queries"
+            )
+        compare(benchmark, grading)
+        gradings[metric] = grading
+        companion = _companion(grading)
+        if companion is not None:
+            waiting.append(companion)
+    return gradings
+
+
+def _companion(grading: Grading) -> Metric | None:
+    """The companion metric, where some query has several relevant documents."""
+    if grading.metric.top1 or not (grading.gold.sizes > 1).any():
+        return None
+    return companion_of(grading.metric, defaults.COMPANION_CUTOFF)
+
+
+def _results(
+    benchmark: Benchmark,
+    gradings: Mapping[Metric, Grading],
     groups: Groups,
     parameters: Parameters,
-    steps: _Steps,
-) -> tuple[Grading, Result]:
-    """Grade, draw, resample and decide; the companion goes the same way."""
-    grading = grade(benchmark, metric, top_k=parameters.top_k, corpus=corpus.size)
-    if not len(grading.gold.sizes):
-        raise InputError(
-            f"qrels: expected a relevant document, found none of grade "
-            f"{metric.level} or more for any of {len(benchmark):,} queries"
+    progress: Progress,
+) -> dict[Metric, Result]:
+    """Draw, resample and decide; one set of weights serves all metrics."""
+    done, steps = count(1), len(gradings) * len(LETTERS)
+    together = null_models_together(
+        list(gradings.values()),
+        parameters.n_boot,
+        parameters.seed,
+        lambda: progress(next(done), steps),
+    )
+    spans = iter(
+        intervals(
+            [null.differences for nulls in together for null in nulls],
+            groups,
+            alpha=parameters.alpha,
+            n_boot=parameters.n_boot,
+            seed=parameters.seed,
         )
-    compare(benchmark, grading)
-    steps()
-    nulls = null_models(grading, parameters.n_boot, parameters.seed, steps)
-    results = _null_results(grading, nulls, groups, parameters)
-    own_verdict = verdict_of(null.state for null in results.values())
-    companion = None
-    if not metric.top1 and (grading.gold.sizes > 1).any():
-        steps.expect_companion()
-        strict_metric = companion_of(metric, defaults.COMPANION_CUTOFF)
-        _, companion = _judge_metric(
-            benchmark, strict_metric, corpus, groups, parameters, steps
+    )
+    return {
+        metric: _result(
+            benchmark, grading, nulls, [next(spans) for _ in nulls], groups, parameters
         )
-    verdict = own_verdict
-    if parameters.strict and companion is not None:
-        verdict = worst([own_verdict, companion.own_verdict])
-    ties = ties_of(grading) if metric.measure in KERNELS else None
+        for (metric, grading), nulls in zip(gradings.items(), together, strict=True)
+    }
+
+
+def _result(
+    benchmark: Benchmark,
+    grading: Grading,
+    nulls: Nulls,
+    spans: Sequence[Interval],
+    groups: Groups,
+    parameters: Parameters,
+) -> Result:
+    """Decide on one metric alone."""
+    one_set = len(grading.gold.sizes) == 1
+    results = {
+        null.letter: _null_result(
+            null,
+            span,
+            grading.score,
+            parameters,
+            silent=one_set and null.letter != "C",
+        )
+        for null, span in zip(nulls, spans, strict=True)
+    }
+    verdict = verdict_of(null.state for null in results.values())
+    ties = ties_of(grading) if grading.metric.measure in KERNELS else None
     share = judged_share(benchmark, grading.depth)
-    result = Result(
-        metric.name,
+    return Result(
+        grading.metric.name,
         grading.score,
         verdict,
-        own_verdict,
+        verdict,
         grading.depth,
         share,
         results,
@@ -349,40 +313,28 @@ def _judge_metric(
             *paraphrase_notice(grading.gold, groups),
             *_resampling_notices(results, parameters.tau),
         ),
-        companion,
+        None,
         PerQuery(
             benchmark.judgments.queries,
             grading.scores,
             {null.letter: null.of_query for null in nulls},
         ),
     )
-    return grading, result
 
 
-def _null_results(
-    grading: Grading,
-    nulls: Sequence[Null],
-    groups: Groups,
+def _beside(
+    result: Result,
+    metric: Metric | None,
+    found: Mapping[Metric, Result],
     parameters: Parameters,
-) -> dict[str, NullResult]:
-    spans = intervals(
-        [null.differences for null in nulls],
-        groups,
-        alpha=parameters.alpha,
-        n_boot=parameters.n_boot,
-        seed=parameters.seed,
-    )
-    one_set = len(grading.gold.sizes) == 1
-    return {
-        null.letter: _null_result(
-            null,
-            span,
-            grading.score,
-            parameters,
-            silent=one_set and null.letter != "C",
-        )
-        for null, span in zip(nulls, spans, strict=True)
-    }
+) -> Result:
+    """A result with that of its companion, which under --strict counts as well."""
+    if metric is None:
+        return result
+    companion, verdict = found[metric], result.own_verdict
+    if parameters.strict:
+        verdict = worst([verdict, companion.own_verdict])
+    return replace(result, verdict=verdict, companion=companion)
 
 
 def _null_result(
@@ -413,19 +365,19 @@ def _hints(
     parameters: Parameters,
 ) -> tuple[Hint, ...]:
     """How many queries would settle each null that is open or silent."""
-    count, hints = len(groups.sizes), []
-    unit = "queries" if count == len(groups.codes) else "groups"
+    present, hints = len(groups.sizes), []
+    unit = "queries" if present == len(groups.codes) else "groups"
     for null in nulls:
         state = results[null.letter].state
         if state not in (State.OPEN, State.SILENT):
             continue
         number = None
         if state is State.OPEN:
-            sums = sums_at(groups.codes, null.differences, count)
-            by_group = sums * count / len(groups.codes)
+            sums = sums_at(groups.codes, null.differences, present)
+            by_group = sums * present / len(groups.codes)
             moments = Moments.of(by_group)
             number = queries_to_settle(moments, parameters.tau, parameters.alpha)
-        hints.append(hint(null.letter, number, count, unit))
+        hints.append(hint(null.letter, number, present, unit))
     return tuple(hints)
 
 
@@ -438,7 +390,11 @@ def _resampling_notices(results: Mapping[str, NullResult], tau: float) -> list[s
 
 
 def _facts(
-    benchmark: Benchmark, grading: Grading, corpus: _Corpus, groups: int | None
+    benchmark: Benchmark,
+    grading: Grading,
+    corpus: Corpus,
+    groups: Groups,
+    parameters: Parameters,
 ) -> BenchmarkFacts:
     gold = grading.gold
     return BenchmarkFacts(
@@ -450,5 +406,5 @@ def _facts(
         len(gold.sizes),
         corpus.size,
         "given" if corpus.given else "seen",
-        groups,
+        None if parameters.group is None else len(groups.sizes),
     )

@@ -11,6 +11,7 @@ from falsify_cli.grading import Grading
 from falsify_cli.interval import Groups, Interval
 from falsify_cli.nulls import capped_queries
 from falsify_cli.read import FileFacts
+from falsify_cli.settings import Corpus
 from falsify_cli.ties import Ties
 
 # The share of queries that list themselves first from which it is no accident.
@@ -150,6 +151,17 @@ def _coincidences(gold: Gold) -> list[str]:
             f"passing D."
         )
     return lines
+
+
+def corpus_notices(corpus: Corpus) -> list[str]:
+    """Where C draws from, when nobody said, and what is missing there."""
+    if not corpus.given:
+        seen = f"C draws from the {corpus.size:,} documents that run and qrels name"
+        strict = "the real corpus is at least that large, so C errs on the strict side"
+        return [f"{seen}; {strict}, and with another run it draws otherwise."]
+    if not corpus.absent:
+        return []
+    return [f"{corpus.absent:,} relevant documents are missing from the corpus file."]
 
 
 def paraphrase_notice(gold: Gold, groups: Groups) -> list[str]:

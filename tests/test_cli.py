@@ -26,6 +26,7 @@ from types import MappingProxyType
 from typing import IO, Any
 
 import pytest
+import typer
 from conftest import ROOT
 
 import falsify_cli
@@ -435,6 +436,7 @@ def raiser(error: BaseException) -> Callable[..., Any]:
         pytest.param(UsageError("not so"), 2, id="usage"),
         pytest.param(MemoryError(), 2, id="memory"),
         pytest.param(KeyboardInterrupt(), 130, id="interrupt"),
+        pytest.param(typer.Abort(), 130, id="interrupt, as older parsers say it"),
         pytest.param(RuntimeError("oh"), 70, id="bug"),
         pytest.param(AssertionError(), 70, id="assertion"),
         pytest.param(OSError(5, "oh"), 70, id="system"),
@@ -532,6 +534,14 @@ def test_an_interrupt_exits_130_and_leaves_no_report(desk: Path) -> None:
     assert (ended.code, ended.out, ended.err.strip()) == (130, "", "")
     assert report.read_text() == "the last one"
     assert sorted(desk.iterdir()) == before
+
+
+@pytest.mark.parametrize("module", ["typer", "numpy"])
+def test_an_interrupt_while_modules_are_imported_exits_130(
+    module: str, tmp_path: Path
+) -> None:
+    (tmp_path / f"{module}.py").write_text("raise KeyboardInterrupt")
+    assert run(*PASS, path=tmp_path) == Ended(130, "", "")
 
 
 @posix
@@ -1190,10 +1200,12 @@ def test_a_terminal_gets_no_colours_where_none_are_wanted(
 
 
 @posix
-def test_a_report_for_a_file_has_no_colours_on_a_terminal(tmp_path: Path) -> None:
-    shown, code = on_terminal(*UNDER_NS, "-o", tmp_path / "report")
-    assert (shown, code) == ("", 3)
-    assert "\x1b" not in (tmp_path / "report").read_text()
+def test_a_report_for_a_file_does_not_look_at_the_terminal(tmp_path: Path) -> None:
+    arguments = (*UNDER_NS, "-o", tmp_path / "report")
+    assert on_terminal(*arguments, environment=PYTHON_ASCII) == ("", 3)
+    report = (tmp_path / "report").read_text("utf-8")
+    assert "\x1b" not in report
+    assert "█" in report
 
 
 @posix

@@ -103,6 +103,15 @@ def test_the_same_seed_gives_the_same_report_and_another_one_does_not(
                 assert null["expected"] == theirs["nulls"][letter]["expected"]
 
 
+def test_unjudged_queries_are_named_in_one_order_whatever_the_runs() -> None:
+    def notices(*unjudged: str) -> list[str]:
+        run = {query: {"a": 1.0} for query in ("q1", *unjudged)}
+        report = gate(run, {"q1": {"a": 1}}, "P@1", n_boot=200).to_dict()
+        return [*report.get("notices", []), *report["results"][0]["notices"]]
+
+    assert notices("q91", "q90", "q93", "q92") == notices("q92", "q93", "q90", "q91")
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2**40])
 def test_every_seed_from_0_is_taken_as_it_is(seed: int, tmp_path: Path) -> None:
     run, qrels = run_lines(), qrels_lines()

@@ -89,11 +89,22 @@ def test_no_number_settles_a_gap_next_to_tau(d: float, hopeless: bool) -> None:
     assert (ref.hint([d, d]) is None) == hopeless
 
 
-def test_a_search_over_several_blocks_finds_the_same_number() -> None:
+def test_a_number_of_thousands_is_found_as_well() -> None:
+    # Spread 0.45 and 0.02 beyond tau: about ((2.5 + 0.84) 0.45 / 0.02)^2 queries.
+    d = [0.07 + 0.45, 0.07 - 0.45]
+    found = unrounded(d)
+    assert found == ref.unrounded_hint(d)
+    assert found is not None
+    assert 5000 < found < 6500
+
+
+@pytest.mark.parametrize(
+    "number", [1, 2, 1023, 1024, 1025, 1026, 3072, 3073, 65_536, 65_537, 200_000]
+)
+def test_no_number_is_skipped_where_the_search_goes_on(number: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hint, "_BLOCK", 7)
-        d = [0.06, 0.3, 0.6, -0.2, 0.5]
-        assert unrounded(d) == ref.unrounded_hint(d)
+        patch.setattr(hint, "_settles", lambda numbers, *_: numbers >= number)
+        assert unrounded([0.5]) == number
 
 
 @pytest.mark.parametrize("d", [[0.06, 0.3, 0.6, -0.2, 0.5], [0.0, 0.1, -0.1, 0.02]])

@@ -27,7 +27,7 @@ NAMES = st.sampled_from(
 # ---- scores ----------------------------------------------------------------------
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(
     case=cases(relevant="abcdefgh9é\ue000\U00010000", unjudged="uvwxyz", least=0),
     metric=NAMES,

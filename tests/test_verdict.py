@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
 import reference as ref
+from tiny import Case, random_case
 
-from falsify_cli import defaults
+from falsify_cli import defaults, gate
 from falsify_cli.interval import Interval
+from falsify_cli.nulls.draws import TAG_WEIGHTS, stream
 from falsify_cli.verdict import (
     ExitCode,
     State,
@@ -165,3 +168,86 @@ def test_exit_codes_are_the_published_ones() -> None:
 def test_the_rule_is_read_at_the_published_margin_and_error_rate() -> None:
     assert (defaults.TAU, defaults.ALPHA) == (ref.TAU, ref.ALPHA) == (TAU, ALPHA)
     assert [str(verdict) for verdict in Verdict] == ["PASS", "FAIL", "UNDER-NS"]
+
+
+# ---- the whole chain -------------------------------------------------------------
+
+
+def spoilt(seed: int, queries: int, found: int) -> Case:
+    """Queries of which so many list their gold document first, the others last of 8."""
+    run, qrels = random_case(seed, queries)
+    for place, query in enumerate(run):
+        gold = f"gold {place}"
+        qrels[query][gold] = 2
+        run[query][gold] = 1.0 if place < found else -9.0
+    return run, qrels
+
+
+@pytest.mark.parametrize("grouped", [False, True], ids=["queries", "groups"])
+@pytest.mark.parametrize("metric", ["nDCG@3", "P@1", "R@2", "R@3_top1"])
+@pytest.mark.parametrize(
+    ("queries", "found"),
+    [
+        pytest.param(12, 0, id="few, poor"),
+        pytest.param(12, 12, id="few, good"),
+        pytest.param(40, 20, id="some, middling"),
+        pytest.param(40, 40, id="some, good"),
+        pytest.param(90, 0, id="more, poor"),
+    ],
+)
+def test_the_gate_comes_to_the_verdict_the_oracle_comes_to(
+    queries: int, found: int, metric: str, grouped: bool, tmp_path: Path
+) -> None:
+    run, qrels = spoilt(3, queries, found)
+    names = [
+        f"g{i % (2 * queries // 3):03}" if grouped else f"{i}" for i in range(queries)
+    ]
+    pairs = dict(zip(qrels, names, strict=True))
+    groups_file = tmp_path / "groups"
+    groups_file.write_text("".join(f"{q} {group}\n" for q, group in pairs.items()))
+    corpus, n_boot, seed = 500, 250, 5
+    judged = gate(
+        run,
+        qrels,
+        metric,
+        corpus=corpus,
+        n_boot=n_boot,
+        seed=seed,
+        group=groups_file if grouped else None,
+    )
+    ordered = sorted(qrels, key=str.encode)
+    groups = [pairs[query] for query in ordered] if grouped else None
+    count = len(set(names))
+    states, hints = [], {}
+    for letter, null in judged.nulls.items():
+        d = ref.differences(run, qrels, metric, letter, corpus_size=corpus)
+        listed = [d[query] for query in ordered]
+        low, high = ref.interval(
+            listed,
+            ref.rows_for(n_boot, count),
+            ALPHA,
+            stream(seed, TAG_WEIGHTS),
+            groups,
+        )
+        assert null.delta == pytest.approx(ref.mean(listed), abs=1e-12)
+        assert null.interval.low == pytest.approx(low, abs=1e-12)
+        assert null.interval.high == pytest.approx(high, abs=1e-12)
+        expected = ref.state(float(ref.mean(listed)), low, high, null.p_value)
+        assert str(null.state) == expected
+        states.append(expected)
+        if expected == "open":
+            hints[letter] = hinted(listed, groups)
+    assert str(judged.verdict) == ref.verdict(states)
+    assert {h.null: h.queries for h in judged.results[0].hints} == hints
+
+
+def hinted(d: list[float], groups: list[str] | None) -> int | None:
+    """The hint in queries, or in groups: the sum of each over the mean size."""
+    if groups is None:
+        return ref.hint(d)
+    every = sorted(set(groups))
+    sums = [
+        sum(x for x, group in zip(d, groups, strict=True) if group == name)
+        for name in every
+    ]
+    return ref.hint([total * len(every) / len(d) for total in sums])

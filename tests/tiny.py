@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import reference as ref
 from hypothesis import strategies as st
 
@@ -57,6 +58,20 @@ def cases(
     answered = draw(st.sets(st.sampled_from([*names, "q9"])))
     answered.add(draw(st.sampled_from(names)))
     return {query: draw(listed) for query in sorted(answered)}, qrels
+
+
+def random_case(seed: int, queries: int = 12) -> Case:
+    """Make a case of some size: 1 to 6 of 14 documents listed, 1 to 4 of 10 judged."""
+    rng = np.random.default_rng([seed, 17])
+    run: Run = {}
+    qrels: Qrels = {}
+    for i in range(queries):
+        listed = rng.permutation(14)[: rng.integers(1, 7)].tolist()
+        run[f"q{i}"] = {f"d{doc}": float(-rank) for rank, doc in enumerate(listed)}
+        judged = rng.permutation(10)[: rng.integers(1, 5)].tolist()
+        qrels[f"q{i}"] = {f"d{doc}": int(rng.integers(0, 4)) for doc in judged}
+    qrels["q0"]["d0"] = 1
+    return run, qrels
 
 
 def joined(run: Run, qrels: Qrels, depth: int | None = None) -> Benchmark:

@@ -8,7 +8,7 @@ in the order of draws and queries, so that no block size changes a number.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -17,27 +17,52 @@ from falsify_cli.grading import Grading
 from falsify_cli.nulls.draws import Null, p_value
 from falsify_cli.nulls.marginals import capped_queries, matched
 from falsify_cli.nulls.random_lists import retrieved_at_random
-from falsify_cli.nulls.relabelled import permuted, uniform
+from falsify_cli.nulls.relabelled import permuted_together, uniform
 
-__all__ = ["Null", "capped_queries", "null_models", "p_value"]
+__all__ = [
+    "Null",
+    "Nulls",
+    "capped_queries",
+    "null_models",
+    "null_models_together",
+    "p_value",
+]
+
+
+Nulls = tuple[Null, Null, Null, Null]
 
 
 def null_models(
     grading: Grading, n_boot: int, seed: int, tick: Callable[[], None] = lambda: None
-) -> tuple[Null, Null, Null, Null]:
-    """Build all four nulls.
+) -> Nulls:
+    """Build all four nulls of one metric; see null_models_together."""
+    return null_models_together([grading], n_boot, seed, tick)[0]
+
+
+def null_models_together(
+    gradings: Sequence[Grading],
+    n_boot: int,
+    seed: int,
+    tick: Callable[[], None] = lambda: None,
+) -> list[Nulls]:
+    """Build all four nulls of each metric over the same queries.
 
     n_boot: draws of each. tick: called after each null, to show progress.
     Raises InternalError where draws and closed form of a null disagree.
     """
-    nulls = []
-    for build in (permuted, uniform, retrieved_at_random, matched):
-        null = build(grading, n_boot, seed)
-        _check(null, len(grading))
-        nulls.append(null)
+    found: list[Nulls] = []
+    for a in permuted_together(gradings, n_boot, seed):
         tick()
-    a, b, c, d = nulls
-    return a, b, c, d
+        grading = gradings[len(found)]
+        rest = []
+        for build in (uniform, retrieved_at_random, matched):
+            rest.append(build(grading, n_boot, seed))
+            tick()
+        b, c, d = rest
+        for null in (a, b, c, d):
+            _check(null, len(grading))
+        found.append((a, b, c, d))
+    return found
 
 
 def _check(null: Null, queries: int) -> None:

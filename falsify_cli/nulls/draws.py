@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,8 @@ import numpy as np
 from falsify_cli import defaults
 from falsify_cli.columns import Floats, Ints
 from falsify_cli.grading import Grading
+
+LETTERS = "ABCD"
 
 # The tags of the streams: default_rng([seed, tag]). A number never used twice.
 (
@@ -65,37 +67,63 @@ def p_value(null: Null, score: float) -> float:
     return (1 + reached) / (1 + len(null.draws))
 
 
+class Tally:
+    """Takes in the draws of one null, block after block, and puts the null together.
+
+    of_query: (N,) expected scores, None where only the draws tell. differences:
+    (N,), where they are not scores less of_query.
+    """
+
+    def __init__(
+        self,
+        letter: str,
+        grading: Grading,
+        of_query: Floats | None,
+        differences: Floats | None = None,
+    ) -> None:
+        self._letter, self._grading = letter, grading
+        self._of_query, self._differences = of_query, differences
+        self._means: list[Floats] = []
+        self._total = np.zeros(len(grading))
+
+    def add(self, block: Floats) -> None:
+        """Take in (b, N) scores."""
+        self._means.append(block.mean(axis=1))
+        # Row by row, so that no size of block changes the order of the sums.
+        for row in block if self._of_query is None else ():
+            self._total += row
+
+    def null(self) -> Null:
+        """The null, once all draws are in."""
+        draws, of_query = np.concatenate(self._means), self._of_query
+        exact = of_query is not None
+        if of_query is None:
+            of_query = self._total / len(draws)
+        differences = self._differences
+        if differences is None:
+            differences = self._grading.scores - of_query
+        error = 0.0 if exact else float(draws.std(ddof=1) / np.sqrt(len(draws)))
+        expected = float(of_query.mean())
+        return Null(self._letter, expected, exact, error, draws, of_query, differences)
+
+
 def finished(
     letter: str,
     grading: Grading,
-    drawn: Iterator[Floats],
+    drawn: Iterable[Floats],
     of_query: Floats | None,
     differences: Floats | None = None,
 ) -> Null:
-    """Draw, and put a null together.
-
-    drawn: blocks of (b, N) scores. of_query: (N,) expected scores, None where only
-    the draws tell. differences: (N,), where they are not scores less of_query.
-    """
-    means, total = [], np.zeros(len(grading))
+    """Draw all blocks of (b, N) scores, and put a null together."""
+    tally = Tally(letter, grading, of_query, differences)
     for block in drawn:
-        means.append(block.mean(axis=1))
-        for row in block if of_query is None else ():
-            total += row
-    draws = np.concatenate(means)
-    exact = of_query is not None
-    if of_query is None:
-        of_query = total / len(draws)
-    if differences is None:
-        differences = grading.scores - of_query
-    error = 0.0 if exact else float(draws.std(ddof=1) / np.sqrt(len(draws)))
-    expected = float(of_query.mean())
-    return Null(letter, expected, exact, error, draws, of_query, differences)
+        tally.add(block)
+    return tally.null()
 
 
-def blocks(draws: int, width: int, cells: int = defaults.BLOCK_CELLS) -> Iterator[int]:
+def blocks(draws: int, width: int, cells: int | None = None) -> Iterator[int]:
     """Cut the draws into blocks of about so many cells; yields the size of each."""
-    size = max(1, cells // max(width, 1))
+    size = max(1, (cells or defaults.BLOCK_CELLS) // max(width, 1))
     for first in range(0, draws, size):
         yield min(size, draws - first)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from falsify_cli import defaults
 from falsify_cli.errors import InputError
 from falsify_cli.ids import Ids, Vocabulary
 from falsify_cli.read.layout import fields_of, shown
@@ -9,7 +10,7 @@ from falsify_cli.read.source import opened
 from falsify_cli.words import WORD
 
 
-def read_corpus(name: str, chunk_bytes: int = 1 << 20) -> Vocabulary:
+def read_corpus(name: str, chunk_bytes: int = defaults.CHUNK_BYTES) -> Vocabulary:
     """Read document ids, one a line; an id that stands twice counts once.
 
     Raises InputError where there is none, or a line holds more than one.
@@ -25,7 +26,7 @@ def read_corpus(name: str, chunk_bytes: int = 1 << 20) -> Vocabulary:
     return Vocabulary.of(Ids.of(ids))
 
 
-def read_groups(name: str, chunk_bytes: int = 1 << 20) -> dict[str, str]:
+def read_groups(name: str, chunk_bytes: int = defaults.CHUNK_BYTES) -> dict[str, str]:
     """Read the group of each query: lines of query id and group id.
 
     Raises InputError for a line that is no pair, and for a query in two groups.

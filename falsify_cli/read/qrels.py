@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from falsify_cli import defaults
 from falsify_cli.columns import Ints
 from falsify_cli.errors import InputError
 from falsify_cli.ids import Ids, Vocabulary, number
@@ -43,7 +44,7 @@ def read_qrels(
     *,
     digest: bool = False,
     threads: int = 1,
-    chunk_bytes: int = 1 << 20,
+    chunk_bytes: int = defaults.CHUNK_BYTES,
 ) -> Qrels:
     """Read a qrels file of any known layout.
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from falsify_cli import defaults
 from falsify_cli.errors import InputError
 from falsify_cli.ids import Ids
 from falsify_cli.read.facts import FileFacts
@@ -24,7 +25,7 @@ def read_run(
     *,
     digest: bool = False,
     threads: int = 1,
-    chunk_bytes: int = 1 << 20,
+    chunk_bytes: int = defaults.CHUNK_BYTES,
 ) -> Run:
     """Read a run file of any known layout.
 

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from falsify_cli import defaults
 from falsify_cli.columns import Floats, Ints, stretch_starts
 from falsify_cli.errors import InputError
 from falsify_cli.ids import PADDING, Ids, PackedKeys, mixed
@@ -131,7 +132,9 @@ def _line_of(name: str, number: int) -> str:
         return ""
     with opened(name) as source:
         lines = (
-            line for c in source.chunks(1 << 20) for line in c[:-WORD].split(b"\n")[:-1]
+            line
+            for c in source.chunks(defaults.CHUNK_BYTES)
+            for line in c[:-WORD].split(b"\n")[:-1]
         )
         return f": {shown(next(islice(lines, number - 1, None)))}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from shlex import quote
@@ -13,16 +13,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from falsify_cli.judgement import Hint, Judgement, NullResult, Result
+from falsify_cli.judgement import Hint, Judgement, NullResult, Parameters, Result
 from falsify_cli.texts import NAMES
 from falsify_cli.verdict import State, Verdict
+from falsify_cli.version import __version__
 
 WIDTH = 80
 _BAR = 12
 # The signs beyond ASCII, for who must know whether they can be printed.
 SIGNS = "Δ█┃"
 
-_STYLES = {
+STYLES = {
     Verdict.PASS: "bold green",
     Verdict.FAIL: "bold red",
     Verdict.UNDER_NS: "bold yellow",
@@ -59,40 +60,52 @@ class Look:
 DEFAULT_LOOK = Look()
 
 
+def page(draw: Callable[[Console], None], look: Look) -> str:
+    """What is drawn on a console of 80 columns, as lines without trailing blanks."""
+    out = io.StringIO()
+    draw(
+        Console(
+            file=out,
+            width=WIDTH,
+            force_terminal=look.color,
+            color_system="standard" if look.color else None,
+            markup=False,
+            emoji=False,
+            highlight=False,
+            legacy_windows=False,
+        )
+    )
+    text = in_ascii(out.getvalue()) if look.ascii else out.getvalue()
+    return "".join(line.rstrip() + "\n" for line in text.split("\n")[:-1])
+
+
 def render(judgement: Judgement, look: Look = DEFAULT_LOOK) -> str:
     """The whole report."""
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        width=WIDTH,
-        force_terminal=look.color,
-        color_system="standard" if look.color else None,
-        markup=False,
-        emoji=False,
-        highlight=False,
-        legacy_windows=False,
-    )
+    return page(lambda console: _draw(console, judgement, look), look)
+
+
+def _draw(console: Console, judgement: Judgement, look: Look) -> None:
     for line in _header(judgement):
         console.print(line)
     for result in judgement.results:
         _draw_result(console, judgement, result, look)
     for notice in judgement.notices:
-        _draw_paragraph(console, "note", notice)
-    console.print()
-    _draw_lines(console, "repeat", _filled(_repeat(judgement), WIDTH - 8), "bold")
-    text = out.getvalue()
-    plain = _in_ascii(text) if look.ascii else text
-    return "".join(line.rstrip() + "\n" for line in plain.split("\n")[:-1])
+        draw_paragraph(console, "note", notice)
+    names = [result.metric for result in judgement.results]
+    draw_repeat(
+        console, names, judgement.parameters, judgement.benchmark.corpus_size
+    )
 
 
 def verdict_line(judgement: Judgement, look: Look = DEFAULT_LOOK) -> str:
     """The verdict alone, with what it was found on, in one line."""
     scores = ", ".join(f"{r.metric} {r.score:.4f}" for r in judgement.results)
     line = f"{judgement.verdict}  {printable(_name(judgement))}  {scores}\n"
-    return _in_ascii(line) if look.ascii else line
+    return in_ascii(line) if look.ascii else line
 
 
-def _in_ascii(text: str) -> str:
+def in_ascii(text: str) -> str:
+    """Text with a question mark for every other sign."""
     # One sign for one: spelled out, a name could widen a line beyond its limit.
     return text.encode("ascii", "replace").decode()
 
@@ -144,16 +157,16 @@ def _draw_result(
     console.print(_table(result, look))
     console.print()
     verdict, sentence = _sentence(judgement, result)
-    _draw_paragraph(console, str(verdict), sentence, _STYLES[verdict])
+    draw_paragraph(console, str(verdict), sentence, STYLES[verdict])
     for null in result.nulls.values():
         if null.state in (State.FAIL, State.OPEN):
-            _draw_paragraph(console, null.letter, null.meaning)
+            draw_paragraph(console, null.letter, null.meaning)
     for line in _hints(result.hints):
-        _draw_paragraph(console, "hint", line)
+        draw_paragraph(console, "hint", line)
     if result.companion is not None:
-        _draw_paragraph(console, "also", _companion(result, result.companion))
+        draw_paragraph(console, "also", _companion(result, result.companion))
     for notice in result.notices:
-        _draw_paragraph(console, "note", notice)
+        draw_paragraph(console, "note", notice)
 
 
 def _table(result: Result, look: Look) -> Table:
@@ -174,7 +187,7 @@ def _table(result: Result, look: Look) -> Table:
             signed(null.delta, 4),
             f"[{signed(null.interval.low)}, {signed(null.interval.high)}]",
             f"{null.p_value:.3f}",
-            Text(str(null.state), _STYLES[null.state]),
+            Text(str(null.state), STYLES[null.state]),
             _bar(result.score, null, full, look),
         )
     return table
@@ -203,7 +216,7 @@ def _sentence(judgement: Judgement, result: Result) -> tuple[Verdict, str]:
     """The verdict in one sentence that a manager understands."""
     tau = f"{judgement.parameters.tau:g}"
     names = {
-        state: _listed([n.letter for n in result.nulls.values() if n.state is state])
+        state: listed([n.letter for n in result.nulls.values() if n.state is state])
         for state in State
     }
     verdict = result.own_verdict
@@ -216,7 +229,7 @@ def _sentence(judgement: Judgement, result: Result) -> tuple[Verdict, str]:
             f"A dumb system gets about this score: the run does not beat "
             f"{names[State.FAIL]} by {tau}."
         )
-    unsettled = _listed(
+    unsettled = listed(
         [
             n.letter
             for n in result.nulls.values()
@@ -235,7 +248,7 @@ def _hints(hints: Sequence[Hint]) -> list[str]:
     for hint in hints:
         start = hint.text.removesuffix(f"{hint.null}.")
         letters.setdefault(start, []).append(hint.null)
-    return [f"{start}{_listed(nulls)}." for start, nulls in letters.items()]
+    return [f"{start}{listed(nulls)}." for start, nulls in letters.items()]
 
 
 def _companion(result: Result, companion: Result) -> str:
@@ -250,22 +263,31 @@ def _companion(result: Result, companion: Result) -> str:
     )
 
 
-def _repeat(judgement: Judgement) -> list[str]:
+def draw_repeat(
+    console: Console, metrics: Sequence[str], parameters: Parameters, corpus: int
+) -> None:
+    """The last lines: what repeats the call. corpus: its size, where none was given."""
+    console.print()
+    words = _repeat(metrics, parameters, corpus)
+    _draw_lines(console, "repeat", _filled(words, WIDTH - 8), "bold")
+
+
+def _repeat(metrics: Sequence[str], parameters: Parameters, corpus: int) -> list[str]:
     """The words that repeat the call, each to be kept whole."""
-    p, facts = judgement.parameters, judgement.benchmark
+    p = parameters
     options: list[tuple[str, object]] = [
-        *(("-m", result.metric) for result in judgement.results),
+        *(("-m", metric) for metric in metrics),
         ("--seed", p.seed),
         ("--n-boot", p.n_boot),
         ("--tau", p.tau),
         ("--alpha", p.alpha),
-        ("--corpus", facts.corpus_size if p.corpus is None else p.corpus),
+        ("--corpus", corpus if p.corpus is None else p.corpus),
         ("--top-k", p.top_k),
         ("--rel-level", None if p.rel_level == 1 else p.rel_level),
         ("--queries", None if p.queries == "judged" else p.queries),
         ("--group", p.group),
     ]
-    words = ["falsify", judgement.version]
+    words = ["falsify", __version__]
     for option, value in options:
         if value is not None:
             words.append(f"{option} {quote(str(value))}")
@@ -285,13 +307,18 @@ def _filled(words: list[str], width: int) -> list[str]:
     return lines
 
 
-def _listed(words: list[str]) -> str:
+def listed(words: Sequence[str]) -> str:
+    """Words in a row.
+
+    >>> listed(["A", "B", "D"])
+    'A, B and D'
+    """
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _draw_paragraph(
+def draw_paragraph(
     console: Console, label: str, text: str, style: str = "bold"
 ) -> None:
     """Print a labelled paragraph, wrapped under itself."""
