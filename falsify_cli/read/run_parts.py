@@ -131,11 +131,8 @@ def _line_of(name: str, number: int) -> str:
     if not Path(name).is_file():
         return ""
     with opened(name) as source:
-        lines = (
-            line
-            for c in source.chunks(defaults.CHUNK_BYTES)
-            for line in c[:-WORD].split(b"\n")[:-1]
-        )
+        chunks = source.chunks(defaults.CHUNK_BYTES)
+        lines = (line for c in chunks for line in c[:-WORD].split(b"\n")[:-1])
         return f": {shown(next(islice(lines, number - 1, None)))}"
 
 
