@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 STAMP_DEV := $(VENV)/installed-dev
-DEV := hypothesis jsonschema mypy pytest ruff scipy zstandard
+DEV := falsify-eval==0.2.0 hypothesis jsonschema mypy pytest ruff scipy zstandard
 
 .PHONY: help install fmt lint type test check demo bench fuzz clean
 

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +21,8 @@ from falsify_cli.output import can_print, write_file, write_stdout
 from falsify_cli.version import __version__
 
 if TYPE_CHECKING:
-    from falsify_cli.judgement import Judgement
+    from falsify_cli.judgement import Parameters
+    from falsify_cli.report.table import Look
 
 app = typer.Typer(
     add_completion=False,
@@ -36,6 +38,15 @@ Exit codes:
   1    FAIL: it does not beat one of them, and the queries suffice to say so
   2    could not judge: usage or input; standard error says what
   3    UNDER-NS: too few queries to tell
+  70   a fault of falsify itself; please report it
+  130  interrupted"""
+
+
+CONTROLS_EXIT_CODES = """\
+Exit codes:
+  0    every control comes out as it must, or as UNDER-NS
+  1    a cheat passes, or a good system fails
+  2    could not judge: usage or input; standard error says what
   70   a fault of falsify itself; please report it
   130  interrupted"""
 
@@ -97,6 +108,76 @@ def _falsify(
         raise UsageError("no command given; try 'falsify --help'")
 
 
+# --- the options, each described once ---
+
+QrelsFile = Annotated[
+    str, typer.Argument(metavar="QRELS", help="TREC qrels; - is standard input.")
+]
+MetricName = Annotated[
+    str,
+    typer.Option("--metric", "-m", help="One metric, named as for `falsify gate`."),
+]
+Tau = Annotated[float, typer.Option(help="The gap each null must be beaten by.")]
+NBoot = Annotated[
+    int, typer.Option(help="Null draws and resamples; 4x as many halve the noise.")
+]
+TopK = Annotated[
+    int | None,
+    typer.Option(help="Cut the lists there, and let null C retrieve as many."),
+]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same bytes.")]
+Alpha = Annotated[
+    float, typer.Option(help="The error rate of the four intervals together.")
+]
+RelLevel = Annotated[
+    int,
+    typer.Option(
+        "--rel-level", "-l", help="The lowest relevant grade, as trec_eval -l."
+    ),
+]
+Corpus = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|N",
+        help="What null C retrieves from: document ids, one a line, or their "
+        "number.  [default: the documents of run and qrels]",
+    ),
+]
+JudgedCorpus = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|N",
+        help="What random lists are drawn from: document ids, one a line, or their "
+        "number.  [default: the documents of the qrels]",
+    ),
+]
+Group = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Lines of query and group id: paraphrases are resampled together.",
+    ),
+]
+ReportFormat = Annotated[
+    Format, typer.Option("--format", help="A table for people, JSON for programs.")
+]
+Output = Annotated[
+    str | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write the report there."),
+]
+NoColor = Annotated[
+    bool, typer.Option("--no-color", help="No colour; NO_COLOR does the same.")
+]
+Ascii = Annotated[bool, typer.Option("--ascii", help="Plain ASCII signs only.")]
+Threads = Annotated[
+    int | None,
+    typer.Option(min=1, help="Threads to read with.  [default: the cores, 4 at most]"),
+]
+
+
+# --- the commands ---
+
+
 @app.command(
     epilog="Example:\n\n\b\n  falsify gate run.txt qrels.txt -m nDCG@10\n\n\b\n"
     + EXIT_CODES
@@ -116,47 +197,18 @@ def gate(
             f"worst verdict counts.  [default: {defaults.METRIC}]",
         ),
     ] = None,
-    tau: Annotated[
-        float, typer.Option(help="The gap each null must be beaten by.")
-    ] = defaults.TAU,
-    n_boot: Annotated[
-        int, typer.Option(help="Null draws and resamples; 4x as many halve the noise.")
-    ] = defaults.N_BOOT,
-    top_k: Annotated[
-        int | None,
-        typer.Option(help="Cut the lists there, and let null C retrieve as many."),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(help="The same seed gives the same bytes.")
-    ] = defaults.SEED,
-    alpha: Annotated[
-        float, typer.Option(help="The error rate of the four intervals together.")
-    ] = defaults.ALPHA,
-    rel_level: Annotated[
-        int,
-        typer.Option(
-            "--rel-level", "-l", help="The lowest relevant grade, as trec_eval -l."
-        ),
-    ] = defaults.REL_LEVEL,
-    corpus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|N",
-            help="What null C retrieves from: document ids, one a line, or their "
-            "number.  [default: the documents of run and qrels]",
-        ),
-    ] = None,
+    tau: Tau = defaults.TAU,
+    n_boot: NBoot = defaults.N_BOOT,
+    top_k: TopK = None,
+    seed: Seed = defaults.SEED,
+    alpha: Alpha = defaults.ALPHA,
+    rel_level: RelLevel = defaults.REL_LEVEL,
+    corpus: Corpus = None,
     queries: Annotated[
         Queries,
         typer.Option(help="judged: a query without results scores 0, as trec_eval -c."),
     ] = Queries.judged,
-    group: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Lines of query and group id: paraphrases are resampled together.",
-        ),
-    ] = None,
+    group: Group = None,
     drop_self: Annotated[
         bool,
         typer.Option("--drop-self", help="Ignore rows whose document is the query."),
@@ -173,36 +225,23 @@ def gate(
     allow_under_ns: Annotated[
         bool, typer.Option("--allow-under-ns", help="Exit 0 on UNDER-NS too.")
     ] = False,
-    format: Annotated[
-        Format, typer.Option(help="A table for people, JSON for programs.")
-    ] = Format.table,
+    format: ReportFormat = Format.table,
     per_query: Annotated[
         bool,
         typer.Option("--per-query", help="Put every query's scores into the JSON."),
     ] = False,
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the report there."),
-    ] = None,
+    output: Output = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print the verdict line only.")
     ] = False,
-    no_color: Annotated[
-        bool, typer.Option("--no-color", help="No colour; NO_COLOR does the same.")
-    ] = False,
-    ascii: Annotated[
-        bool, typer.Option("--ascii", help="Plain ASCII signs only.")
-    ] = False,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Threads to read with.  [default: the cores, 4 at most]"
-        ),
-    ] = None,
+    no_color: NoColor = False,
+    ascii: Ascii = False,
+    threads: Threads = None,
     help: Help = False,
 ) -> None:
     """Grade RUN against QRELS, and compare it with four dumb systems."""
     from falsify_cli.judge import gate as judge_files
+    from falsify_cli.report import json, table
     from falsify_cli.verdict import exit_code
 
     _refuse_to_overwrite(output, run, qrels, corpus, group)
@@ -217,7 +256,7 @@ def gate(
             seed=seed,
             top_k=top_k,
             rel_level=rel_level,
-            corpus=int(corpus) if corpus and corpus.isdecimal() else corpus,
+            corpus=_number_or_name(corpus),
             queries=queries.value,
             strict=strict,
             drop_self=drop_self,
@@ -226,13 +265,133 @@ def gate(
             digest=format is Format.json,
             progress=progress,
         )
-    code = exit_code(
-        judgement.verdict, exit_zero=exit_zero, allow_under_ns=allow_under_ns
+    code = int(
+        exit_code(judgement.verdict, exit_zero=exit_zero, allow_under_ns=allow_under_ns)
     )
-    color = not (no_color or os.environ.get("NO_COLOR"))
-    color = color and os.environ.get("TERM") != "dumb"
-    _print(judgement, format, per_query, int(code), output, quiet, color, ascii)
-    raise typer.Exit(int(code))
+    report = _Report(
+        lambda look: table.render(judgement, look),
+        lambda: json.render(judgement, per_query=per_query, exit_code=code),
+        lambda look: table.verdict_line(judgement, look),
+    )
+    _print(report, format, output, quiet=quiet, no_color=no_color, ascii=ascii)
+    raise typer.Exit(code)
+
+
+@app.command(
+    epilog="Example:\n\n\b\n  falsify controls qrels.txt -m nDCG@10\n\n\b\n"
+    + CONTROLS_EXIT_CODES
+)
+def controls(
+    qrels: QrelsFile,
+    metric: MetricName = defaults.METRIC,
+    tau: Tau = defaults.TAU,
+    n_boot: NBoot = defaults.N_BOOT,
+    top_k: TopK = None,
+    seed: Seed = defaults.SEED,
+    alpha: Alpha = defaults.ALPHA,
+    rel_level: RelLevel = defaults.REL_LEVEL,
+    corpus: JudgedCorpus = None,
+    group: Group = None,
+    format: ReportFormat = Format.table,
+    output: Output = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print the answer line only.")
+    ] = False,
+    no_color: NoColor = False,
+    ascii: Ascii = False,
+    threads: Threads = None,
+    help: Help = False,
+) -> None:
+    """Put good systems and cheats made from QRELS through the gate.
+
+    Do the good ones pass, and is every cheat caught? If not, no verdict on this
+    benchmark means much.
+    """
+    from falsify_cli.controls import controls as put_controls
+    from falsify_cli.report import controls_table, json
+    from falsify_cli.systems import Ground
+
+    _refuse_to_overwrite(output, qrels, corpus, group)
+    parameters = _parameters(tau, alpha, n_boot, seed, top_k, rel_level, corpus, group)
+    ground = Ground.of(qrels, metric, parameters, threads or 1)
+    with _progress_bar() as progress:
+        found = put_controls(ground, progress)
+    report = _Report(
+        lambda look: controls_table.render(found, look),
+        lambda: json.render_plain(found.to_dict()),
+        lambda look: controls_table.answer_line(found, look),
+    )
+    _print(report, format, output, quiet=quiet, no_color=no_color, ascii=ascii)
+    raise typer.Exit(int(found.exit_code))
+
+
+@app.command(epilog="Example:\n\n\b\n  falsify inspect qrels.txt -m nDCG@10")
+def inspect(
+    qrels: QrelsFile,
+    metric: MetricName = defaults.METRIC,
+    tau: Tau = defaults.TAU,
+    n_boot: NBoot = defaults.N_BOOT,
+    top_k: TopK = None,
+    seed: Seed = defaults.SEED,
+    alpha: Alpha = defaults.ALPHA,
+    rel_level: RelLevel = defaults.REL_LEVEL,
+    corpus: JudgedCorpus = None,
+    group: Group = None,
+    format: ReportFormat = Format.table,
+    output: Output = None,
+    no_color: NoColor = False,
+    ascii: Ascii = False,
+    threads: Threads = None,
+    help: Help = False,
+) -> None:
+    """Say what QRELS can tell and what not, before there is a run."""
+    from falsify_cli.inspection import inspect as look_at
+    from falsify_cli.report import inspection_table, json
+    from falsify_cli.systems import Ground
+
+    _refuse_to_overwrite(output, qrels, corpus, group)
+    parameters = _parameters(tau, alpha, n_boot, seed, top_k, rel_level, corpus, group)
+    found = look_at(Ground.of(qrels, metric, parameters, threads or 1))
+    report = _Report(
+        lambda look: inspection_table.render(found, look),
+        lambda: json.render_plain(found.to_dict()),
+    )
+    _print(report, format, output, quiet=False, no_color=no_color, ascii=ascii)
+
+
+# --- what the commands share ---
+
+
+def _number_or_name(corpus: str | None) -> int | str | None:
+    return int(corpus) if corpus and corpus.isdecimal() else corpus
+
+
+def _parameters(
+    tau: float,
+    alpha: float,
+    n_boot: int,
+    seed: int,
+    top_k: int | None,
+    rel_level: int,
+    corpus: str | None,
+    group: str | None,
+) -> Parameters:
+    """What was asked for where there is no run."""
+    from falsify_cli.judgement import Parameters
+
+    return Parameters(
+        tau=tau,
+        alpha=alpha,
+        n_boot=n_boot,
+        seed=seed,
+        top_k=top_k,
+        rel_level=rel_level,
+        queries=Queries.judged.value,
+        corpus=_number_or_name(corpus),
+        strict=False,
+        drop_self=False,
+        group=group,
+    )
 
 
 def _refuse_to_overwrite(output: str | None, *inputs: str | None) -> None:
@@ -242,31 +401,39 @@ def _refuse_to_overwrite(output: str | None, *inputs: str | None) -> None:
             raise UsageError(f"{output}: is the input {name}; choose another file")
 
 
+@dataclass(frozen=True)
+class _Report:
+    """The shapes of one report, made as they are asked for. line: under --quiet."""
+
+    table: Callable[[Look], str]
+    json: Callable[[], str]
+    line: Callable[[Look], str] = lambda look: ""
+
+
 def _print(
-    judgement: Judgement,
+    report: _Report,
     format: Format,
-    per_query: bool,
-    code: int,
     output: str | None,
+    *,
     quiet: bool,
-    color: bool,
+    no_color: bool,
     ascii: bool,
 ) -> None:
     """Send the report to its file or to standard output."""
-    from falsify_cli.report import json, table
+    from falsify_cli.report.table import SIGNS, Look
 
     if format is Format.json:
-        text = json.render(judgement, per_query=per_query, exit_code=code)
+        text = report.json()
     else:
+        color = not (no_color or os.environ.get("NO_COLOR"))
+        color = color and os.environ.get("TERM") != "dumb"
         on_terminal = output is None and sys.stdout is not None and sys.stdout.isatty()
-        plain = ascii or (output is None and not can_print(table.SIGNS))
-        look = table.Look(color=color and on_terminal, ascii=plain)
-        text = table.render(judgement, look)
+        plain = ascii or (output is None and not can_print(SIGNS))
+        text = report.table(Look(color=color and on_terminal, ascii=plain))
     if output is not None:
         write_file(output, text)
     if quiet:
-        plain = ascii or not can_print(table.SIGNS)
-        write_stdout(table.verdict_line(judgement, table.Look(ascii=plain)))
+        write_stdout(report.line(Look(ascii=ascii or not can_print(SIGNS))))
     elif output is None:
         write_stdout(text)
 

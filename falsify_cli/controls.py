@@ -35,6 +35,9 @@ SCHEMA = "falsify.controls/1"
 # published, and far from both ends.
 GOOD_SHARE = 0.6
 
+# The most controls there are, for the progress bar.
+_MOST = 9
+
 
 class Expected(str, Enum):
     """The verdict a control must come out with."""
@@ -148,16 +151,18 @@ class Controls:
         return [c for c in self if c.expected is Expected.NO_PASS]
 
     @property
-    def answer(self) -> Answer:
-        """YES where all comes out right, NO where a good system is not known as one.
+    def caught(self) -> list[Control]:
+        """The cheats that are known as such."""
+        return [c for c in self.cheats if c.outcome is Outcome.RIGHT]
 
-        A cheat that passes is a NO as well; cheats that the queries do not suffice
-        to catch make it PARTLY.
+    @property
+    def answer(self) -> Answer:
+        """YES where all comes out right, NO where something comes out wrong.
+
+        Between them, PARTLY where some cheat is caught, and NO where none is.
         """
         outcomes = [c.outcome for c in self]
-        if Outcome.WRONG in outcomes or any(
-            c.outcome is not Outcome.RIGHT for c in self.good
-        ):
+        if Outcome.WRONG in outcomes or not self.caught:
             return Answer.NO
         return Answer.PARTLY if Outcome.OPEN in outcomes else Answer.YES
 
@@ -210,14 +215,15 @@ def controls(ground: Ground, progress: Progress = lambda done, steps: None) -> C
         progress(next(done), _MOST)
         return Control(system.name, system.what, system.expected, judgement)
 
-    oracle = put(System("oracle", "the ideal list", ideal_lists(ground)))
+    ideal = ideal_lists(ground)
+    oracle = put(System("oracle", "the relevant documents, best first", ideal))
     drawn = random_lists(ground, seed)
     random = put(_cheat("random", "documents drawn from the corpus", drawn))
     lists = partly_ideal_lists(
         ground, _scores(oracle), drawn, _scores(random), GOOD_SHARE, seed
     )
-    what = f"ideal or random lists, {GOOD_SHARE:.0%} of the oracle's score"
-    good = put(System("good", what, lists))
+    share = f"{GOOD_SHARE:.0%} of the oracle's score"
+    good = put(System("good", f"ideal for some queries, else random: {share}", lists))
     others = [put(s) for s in _others(ground, seed) if any(map(len, s.lists))]
     return Controls(
         (oracle, good, random, *others),
@@ -225,9 +231,6 @@ def controls(ground: Ground, progress: Progress = lambda done, steps: None) -> C
         ground.parameters,
         (*ground.notices, *_pool_note(ground)),
     )
-
-
-_MOST = 9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -254,17 +257,22 @@ def _others(ground: Ground, seed: int) -> Iterator[System]:
     the choice alone is the oracle. So that system, "pool", is reported without an
     expectation, and only where something else than relevant documents is judged.
     """
-    yield _cheat("popular", "the documents relevant most often", popular_lists(ground))
-    drawn = sampled_lists(ground, seed)
-    yield _cheat("sampled", "drawn by how often they are relevant", drawn)
-    yield _cheat("shuffled", "another query's ideal list", shuffled_lists(ground, seed))
-    yield _cheat("anti-oracle", "only what is not relevant", wrong_lists(ground, seed))
-    same = same_lists(ground)
-    yield _cheat("constant", "one score for all judged documents", same, tied=True)
+    for name, what, lists in (
+        ("popular", "the documents relevant most often", popular_lists(ground)),
+        (
+            "sampled",
+            "drawn by how often they are relevant",
+            sampled_lists(ground, seed),
+        ),
+        ("shuffled", "another query's ideal list", shuffled_lists(ground, seed)),
+        ("anti-oracle", "nothing that is relevant", wrong_lists(ground, seed)),
+    ):
+        yield _cheat(name, what, lists)
+    what = "one score for all judged documents: ids order them"
+    yield _cheat("constant", what, same_lists(ground), tied=True)
     if _judged_in_vain(ground):
-        lists = pool_lists(ground)
-        what = "one score for the query's own judged documents"
-        yield System("pool", what, lists, Expected.ANY, tied=True)
+        what = "the same, for the query's own judged documents alone"
+        yield System("pool", what, pool_lists(ground), Expected.ANY, tied=True)
 
 
 def _scores(control: Control) -> Floats:
@@ -279,8 +287,9 @@ def _judged_in_vain(ground: Ground) -> bool:
 def _pool_note(ground: Ground) -> list[str]:
     if not _judged_in_vain(ground):
         return []
-    share = f"{ground.relevant.mean():.0%}"
-    return [
-        f"pool: {share} of the judged documents are relevant. A system that only "
-        f"reranks a query's judged documents starts from this score, not from C's."
-    ]
+    text = (
+        f"pool: {ground.relevant.mean():.0%} of the judged documents are relevant. A "
+        f"system that only reranks a query's judged documents starts from this score, "
+        f"not from C's."
+    )
+    return [text]

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from falsify_cli import defaults
 from falsify_cli.columns import Ints, sums_at
 from falsify_cli.gold import Gold
-from falsify_cli.judgement import BenchmarkFacts, Judgement, Parameters
+from falsify_cli.interval import Groups
+from falsify_cli.judgement import BenchmarkFacts, Judgement, Parameters, Result
 from falsify_cli.metrics import KERNELS, Metric, companion_of
+from falsify_cli.notices import paraphrase_notice, resampling_notice
 from falsify_cli.nulls.marginals import label_weights
 from falsify_cli.power import least_gap, queries_for
 from falsify_cli.read import FileFacts
@@ -162,6 +165,10 @@ def inspect(ground: Ground) -> Inspection:
     relevant = ground.qrels.query[ground.relevant]
     labels, constant = _labels(ground), _constant(ground)
     spread = Spread.of(np.bincount(relevant, minlength=len(ground)))
+    warnings = (
+        *_warnings(ground.metric, facts, spread, labels),
+        *_paraphrases(ground.gold, facts),
+    )
     return Inspection(
         ground.qrels.facts,
         p,
@@ -177,8 +184,8 @@ def inspect(ground: Ground) -> Inspection:
             gap: None if silent else queries_for(gap, best, p.tau, p.alpha)
             for gap in GAPS
         },
-        tuple(_warnings(ground.metric, facts, spread, labels)),
-        (*ground.notices, *result.notices, *ideal.notices),
+        warnings,
+        (*ground.notices, *_notices(result, p, warnings)),
     )
 
 
@@ -225,11 +232,11 @@ def best_constant_list(gold: Gold, metric: Metric, depth: int) -> tuple[Ints, fl
     shares = gold.multiplicities / kernel.norms(gold, metric.cutoff)
     shares = shares[gold.owners]
     places, left = np.zeros(len(gold.sizes), np.int64), np.ones(len(shares), np.bool_)
-    chosen, total = [], 0.0
+    chosen, total, size = [], 0.0, int(gold.documents.max()) + 1
     for rank in range(1, depth + 1):
         ranks = np.full(len(shares), rank)
         values = kernel.values(ranks, gold.grades, places[gold.owners])
-        gains = sums_at(gold.documents, np.where(left, values * shares, 0.0), 0)
+        gains = sums_at(gold.documents, np.where(left, values * shares, 0.0), size)
         best = int(np.argmax(gains))
         if gains[best] <= 0:
             break
@@ -253,7 +260,7 @@ def _warnings(
             f"very good systems."
         )
     if relevant.mean > _MANY_RELEVANT and not metric.top1:
-        companion = companion_of(metric, CONSTANT_DEPTH).name
+        companion = companion_of(metric, defaults.COMPANION_CUTOFF).name
         yield (
             f"{relevant.mean:.1f} relevant documents a query, more than "
             f"{_MANY_RELEVANT}: finding any of them is easy; look at the companion "
@@ -266,3 +273,18 @@ def _warnings(
             f"{labels.commonest} is relevant to {labels.share:.0%} of the queries: "
             f"showing it to everybody pays."
         )
+
+
+def _paraphrases(gold: Gold, facts: BenchmarkFacts) -> list[str]:
+    if facts.groups is not None:
+        return []
+    return paraphrase_notice(gold, Groups.singletons(facts.queries_judged))
+
+
+def _notices(
+    result: Result, parameters: Parameters, said: tuple[str, ...]
+) -> Iterator[str]:
+    """What the gate says of the ideal lists but for what is said or of no interest."""
+    for null in result.nulls.values():
+        said += (*resampling_notice(null.letter, null.interval, parameters.tau),)
+    yield from (line for line in result.notices if line not in said)

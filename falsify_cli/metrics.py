@@ -234,6 +234,11 @@ def _checked(metric: Metric, text: str) -> Metric:
             f"metric {text!r}: expected a cutoff from 1 to {defaults.DEEPEST:,}, "
             f"found {metric.cutoff}"
         )
+    if metric.top1 and metric.measure != "R":
+        raise UsageError(
+            f"metric {text!r}: expected R@k_top1; no other metric takes one "
+            f"relevant document a query"
+        )
     named_cut = re.match(r"(ndcg|map)_cut", text.strip().lower())
     if metric.cutoff is None and (metric.measure in _NEEDS_CUTOFF or named_cut):
         raise UsageError(

@@ -31,8 +31,8 @@ def input_notices(benchmark: Benchmark, *, answered_only: bool = False) -> list[
         lines.append(f"{repeated} counted once.")
     if answered < count:
         lines.append(
-            f"{count - answered} of {count} judged queries have no results in the "
-            f"run; each scores 0."
+            f"Not in the run, and scored 0: {count - answered} of {count} judged "
+            f"queries."
         )
     if answered_only:
         lines.append(
@@ -41,8 +41,9 @@ def input_notices(benchmark: Benchmark, *, answered_only: bool = False) -> list[
         )
     if benchmark.ignored:
         lines.append(
+            f"Ignored for having no judgments: "
             f"{_s(len(benchmark.ignored), 'query', 'queries')} of the run "
-            f"({_some(benchmark.ignored)}) have no judgments and are ignored."
+            f"({_some(benchmark.ignored)})."
         )
     if odd.rows_dropped:
         dropped = _s(odd.rows_dropped, "row")
@@ -54,15 +55,15 @@ def input_notices(benchmark: Benchmark, *, answered_only: bool = False) -> list[
         )
     if odd.single_precision:
         lines.append(
-            f"{_s(odd.single_precision, 'query', 'queries')} have scores that are "
-            f"equal only as 32-bit floats: older trec_eval and pytrec_eval break "
-            f"those as ties, and may print another score."
+            f"Scores are equal as 32-bit floats alone in "
+            f"{_s(odd.single_precision, 'query', 'queries')}: older trec_eval and "
+            f"pytrec_eval break those as ties, and may print another score."
         )
     if len(odd.first_is_query) > _SELF_SHARE * max(answered, 1):
         lines.append(
+            f"The best document has the query's own id in "
             f"{_s(len(odd.first_is_query), 'query', 'queries')} "
-            f"({_some(odd.first_is_query)}) list the document of their own id first; "
-            f"--drop-self removes such rows."
+            f"({_some(odd.first_is_query)}); --drop-self removes such rows."
         )
     return lines + _spelling_notices(benchmark)
 
@@ -93,8 +94,8 @@ def metric_notices(grading: Grading, ties: Ties | None, share: float) -> list[st
     empty = int((gold.sets < 0).sum())
     if empty:
         lines.append(
-            f"{_s(empty, 'judged query', 'judged queries')} have no relevant document; "
-            f"each scores 0."
+            f"With no relevant document, and scored 0: "
+            f"{_s(empty, 'judged query', 'judged queries')}."
         )
     if not share:
         lines.append(

@@ -49,12 +49,15 @@ class Universe:
 
     named: ids of the judged documents, then of the others that a file names.
     size: how many there are; those beyond the named ones go by made-up ids, a
-    prefix that no named id begins with and their number.
+    prefix that no named id begins with and their number. given: by the user.
+    absent: judged documents that the file does not name.
     """
 
     named: Ids
     size: int
     prefix: str
+    given: bool
+    absent: int
 
     @classmethod
     def of(cls, judged: Ids, corpus: int | str | None) -> Universe:
@@ -62,11 +65,12 @@ class Universe:
 
         Raises InputError where it is smaller than the judged documents.
         """
-        named, size, name = judged, len(judged), "corpus"
+        named, size, name, absent = judged, len(judged), "corpus", 0
         if isinstance(corpus, str):
             name, listed = corpus, read_corpus(corpus)
             size = len(listed)
             met = listed.codes(judged)
+            absent = int((met < 0).sum())
             others = np.setdiff1d(np.arange(size), met[met >= 0])
             more = listed.ids.take(others).compact()
             named = Ids.concatenate([judged.compact(), more])
@@ -77,16 +81,16 @@ class Universe:
                 f"{name}: expected a corpus of at least the {len(judged):,} documents "
                 f"that the qrels name, found {size:,}"
             )
-        return cls(named, max(size, len(named)), _unused_prefix(named))
+        size, given = max(size, len(named)), corpus is not None
+        prefix = _unused_prefix(named) if size > len(named) else ""
+        return cls(named, size, prefix, given, absent)
 
     def names(self, numbers: Ints) -> list[str]:
         """The ids of these documents."""
-        known = np.flatnonzero(numbers < len(self.named))
-        names = [f"{self.prefix}{number}" for number in numbers.tolist()]
-        for place, name in zip(
-            known.tolist(), self.named.take(numbers[known]).to_list(), strict=True
-        ):
-            names[place] = name
+        last = len(self.named) - 1
+        names = self.named.take(np.minimum(numbers, last)).to_list()
+        for place in np.flatnonzero(numbers > last).tolist():
+            names[place] = f"{self.prefix}{numbers[place]}"
         return names
 
 
@@ -132,7 +136,7 @@ class Ground:
             Judgments(
                 read.queries, read.vocabulary, read.query, read.document, read.grade
             ),
-            level=1 if parsed.graded else parsed.level,
+            level=_gold_level(parsed),
             graded=parsed.graded,
             top1=parsed.top1,
         )
@@ -156,20 +160,29 @@ class Ground:
     @property
     def relevant(self) -> Bools:
         """(m,) whether each judgment says relevant, be it top1's document or not."""
-        level = 1 if self.metric.graded else self.metric.level
-        relevant: Bools = self.qrels.grade >= level
+        relevant: Bools = self.qrels.grade >= _gold_level(self.metric)
         return relevant
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What is odd but legal about the file."""
+        """What is odd but legal about the files, and where C draws from."""
         facts, repeated = self.qrels.facts, self.qrels.repeated
-        lines = []
+        lines, corpus = [], self.universe
         if facts.notes:
             lines.append(f"{facts.name or 'qrels'}: {', '.join(facts.notes)}.")
         if repeated:
             noun = "judgment" if repeated == 1 else "judgments"
             lines.append(f"{repeated:,} duplicate {noun} counted once.")
+        if not corpus.given:
+            lines.append(
+                f"Without --corpus, random documents come from the {corpus.size:,} "
+                f"judged ones; among more they score less."
+            )
+        if corpus.absent:
+            lines.append(
+                f"{corpus.absent:,} of the judged documents are not in the corpus file "
+                f"and counted with it."
+            )
         return tuple(lines)
 
     def judge(self, lists: DocumentLists, *, tied: bool = False) -> Judgement:
@@ -183,9 +196,13 @@ class Ground:
                 run[query] = dict(zip(names[start:end], scores, strict=True))
         benchmark = join(run_of_mapping(run), self.qrels)
         # The corpus as it was read, whose documents the lists are made of.
-        corpus = None if self.parameters.corpus is None else self.universe.size
+        corpus = self.universe.size if self.universe.given else None
         parameters = replace(self.parameters, corpus=corpus)
         return judge(benchmark, [self.metric], parameters)
+
+
+def _gold_level(metric: Metric) -> int:
+    return 1 if metric.graded else metric.level
 
 
 # --- the systems ---

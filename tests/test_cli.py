@@ -103,10 +103,11 @@ def start(
 
     redirect: what a shell would be told, as ">&-". path: searched for modules first.
     """
+    # PYTHONUNBUFFERED, say, would hide what a buffer does at the end of a process.
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONIOENCODING")
+        if not name.startswith(("PYTHON", "NO_COLOR", "FORCE_COLOR", "COLUMNS"))
     }
     paths = [str(path)] * (path is not None) + [str(ROOT)]
     command = [sys.executable, "-m", "falsify_cli", *map(str, arguments)]
@@ -462,7 +463,7 @@ def test_a_failed_self_check_is_one_line(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     error = InternalError("null A: the draws\naverage 7")
-    monkeypatch.setattr("falsify_cli.judge.null_models", raiser(error))
+    monkeypatch.setattr("falsify_cli.judge.compare", raiser(error))
     assert_complains(
         call(*PASS),
         "a self-check of falsify failed, please report it: null A: the draws",
@@ -1225,7 +1226,10 @@ def test_a_bar_is_drawn_on_a_terminal_once_it_takes_long() -> None:
         assert time.monotonic() - began > 1
         fifo.write(RUN_TEXT)
     ended = end(process)
+    drawn += os.read(master, 1 << 16)
     os.close(master)
+    # Taken away again: nothing of it stands behind the last erasure of a line.
+    assert b"falsify" not in drawn.rpartition(b"\x1b[2K")[2]
     assert ended.code == 3
     assert ended.out.startswith("fifo against qrels.txt\n")
     assert "\x1b" not in ended.out

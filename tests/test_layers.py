@@ -23,9 +23,9 @@ LAYERS = (
     *("second_opinion", "ties"),
     *("nulls.draws", "nulls.relabelled", "nulls.random_lists", "nulls.marginals"),
     *("nulls", "interval", "hint", "verdict", "judgement", "texts"),
-    *("settings", "notices"),
-    *("judge", "systems", "controls", "report.json", "report.table", "report"),
-    *("output", "cli", "__main__"),
+    *("power", "settings", "notices", "judge", "systems", "controls", "inspection"),
+    *("report.json", "report.table", "report.controls_table"),
+    *("report.inspection_table", "report", "output", "cli", "__main__"),
 )
 
 # One opens what is read, one what is written, one nothing but the null device.

@@ -247,6 +247,13 @@ FAULTS = [
     pytest.param(
         FIRST + b"q1 d9 1\n" + REST, 2, ["4", "3"], id="three columns of four"
     ),
+    pytest.param(FIRST + b"q1 0  1\n" + REST, 2, ["4", "3"], id="an empty document"),
+    pytest.param(
+        FIRST + b"q1 0 d8\nq1 0 d9 1 1\n" + REST,
+        2,
+        ["4", "3"],
+        id="one column too few, then one too many",
+    ),
     pytest.param(b"q1 d9 1\n" + LINES, 2, ["3", "4"], id="four columns of three"),
     pytest.param(LINES + b"q2 0 d", 4, ["4", "3"], id="cut off"),
     pytest.param(FIRST + b"q1 0 a doc 1\n", 2, ["4", "5"], id="a blank in an id"),

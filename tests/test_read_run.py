@@ -352,10 +352,23 @@ FAULTS = [
     pytest.param(b"q1 Q0 d1 1 2,5 t\n", 1, ["2,5"], id="a comma on the first line"),
     pytest.param(second(b"q1 Q0 d9 2 1.5"), 2, ["6", "5"], id="a tag is missing"),
     pytest.param(second(b"q1 Q0"), 2, ["6", "2"], id="two columns"),
+    pytest.param(
+        second(b"q1 Q0 d8 2 1.5\nq1 Q0 d9 3 1.4 my tag"),
+        2,
+        ["6", "5"],
+        id="one column too few, then one too many",
+    ),
+    pytest.param(second(b"q1 Q0  2 1.5 t"), 2, ["6", "5"], id="an empty document"),
+    pytest.param(second(b" Q0 d9 2 1.5 t"), 2, ["6", "5"], id="an empty query"),
+    pytest.param(second(b"q1\tQ0\td9\t2\t1.5\t"), 2, ["6", "5"], id="an empty tag"),
     pytest.param(LINES + b"q2 Q0 d3 2", 4, ["6", "4"], id="cut off"),
     pytest.param(LINES + b"q", 4, ["6", "1"], id="cut off early"),
     pytest.param(second(b"q1 Q0 a doc 2 1.5 t"), 2, ["blank"], id="a blank in an id"),
     pytest.param(b"q1 Q0 a doc 2 1.5 t\n", 1, ["blank"], id="a blank in the first id"),
+    pytest.param(second(b"q1 Q0 vol 7 2 1.5 t"), 2, ["blank"], id="and a number"),
+    pytest.param(
+        second(b"q1 Q0 art of 9 lives 2 1.5 t"), 2, ["blank"], id="three blanks"
+    ),
     pytest.param(
         second(b"q1 Q0 a doc 2 1.5 t").replace(b" t\n", b"\n"), 2, [], id="and no tag"
     ),
@@ -501,6 +514,21 @@ def test_a_repetition_among_thousands_of_lines_is_found(
     lines[1_400] = b"q2 Q0 d1003 1 -5000 t\n"
     with pytest.raises(InputError, match=r":1401: .*line 1004 again.*q2 Q0 d1003"):
         read(path, b"".join(lines), Keep(1), chunk_bytes=chunk_bytes)
+
+
+def test_a_repetition_far_away_in_a_scattered_file_is_found(path: Path) -> None:
+    # More lines than are searched for repetitions at once.
+    lines = [b"q%d Q0 d%d 1 %d t\n" % (i % 300, i, -i) for i in range(70_000)]
+    lines.append(b"q7 Q0 d307 1 -1e9 t\n")
+    with pytest.raises(InputError, match=r":70001: .*line 308 again"):
+        read(path, b"".join(lines), Keep(1))
+
+
+def test_dropped_rows_keep_their_place_in_the_count_of_lines(path: Path) -> None:
+    data = b"q1 Q0 q1 1 9 t\nq1 Q0 d1 2 8 t\nq1 Q0 d2 3 7 t\nq1 Q0 d1 4 6 t\n"
+    for above, line in ((b"", 4), (b"# x\n", 5)):
+        with pytest.raises(InputError, match=rf":{line}: .*line {line - 2} again"):
+            read(path, above + data, Keep(drop_self=True))
 
 
 def test_a_missing_file_is_said(tmp_path: Path) -> None:

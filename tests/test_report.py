@@ -499,6 +499,14 @@ def test_what_is_wrapped_stands_under_itself(name: str) -> None:
             assert not line or starts_one or goes_on or is_heading, line
 
 
+@pytest.mark.parametrize(
+    "file_name", ["run.txt", "[red]run[/red]", ":smile:", "a 7 'b' None"]
+)
+def test_a_file_name_is_shown_as_it_is_and_in_no_colour(file_name: str) -> None:
+    text = render(renamed(case("UNDER-NS"), file_name), Look(color=True))
+    assert text.startswith(f"{file_name} against {file_name}\n12 queries judged, ")
+
+
 @every_name
 def test_the_verdict_line_is_one_line_whatever_the_file_is_called(
     file_name: str,

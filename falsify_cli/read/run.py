@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from falsify_cli import defaults
+from falsify_cli.columns import stretch_starts
 from falsify_cli.errors import InputError
 from falsify_cli.ids import Ids
 from falsify_cli.read.facts import FileFacts
@@ -77,7 +78,10 @@ def _assemble_mapping(
         stay = np.flatnonzero(~documents.equal(Ids.of(queries).take(query)))
         dropped = len(query) - len(stay)
         query, documents, scores = query[stay], documents.take(stay), scores[stay]
-    starts = np.flatnonzero(np.diff(query, prepend=-1))
+    starts = stretch_starts(query)
+    # A query without a row is not in a file either.
+    queries = [queries[number] for number in query[starts].tolist()]
+    query = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(query)))
     top = top_of_segments(scores, starts, keep.depth)
     facts = FileFacts(
         name,

@@ -92,9 +92,7 @@ def _draw(console: Console, judgement: Judgement, look: Look) -> None:
     for notice in judgement.notices:
         draw_paragraph(console, "note", notice)
     names = [result.metric for result in judgement.results]
-    draw_repeat(
-        console, names, judgement.parameters, judgement.benchmark.corpus_size
-    )
+    draw_repeat(console, names, judgement.parameters, judgement.benchmark.corpus_size)
 
 
 def verdict_line(judgement: Judgement, look: Look = DEFAULT_LOOK) -> str:
@@ -264,15 +262,20 @@ def _companion(result: Result, companion: Result) -> str:
 
 
 def draw_repeat(
-    console: Console, metrics: Sequence[str], parameters: Parameters, corpus: int
+    console: Console,
+    metrics: Sequence[str],
+    parameters: Parameters,
+    corpus: int | None = None,
 ) -> None:
-    """The last lines: what repeats the call. corpus: its size, where none was given."""
+    """The last lines: what repeats the call. corpus: to name where none was given."""
     console.print()
     words = _repeat(metrics, parameters, corpus)
     _draw_lines(console, "repeat", _filled(words, WIDTH - 8), "bold")
 
 
-def _repeat(metrics: Sequence[str], parameters: Parameters, corpus: int) -> list[str]:
+def _repeat(
+    metrics: Sequence[str], parameters: Parameters, corpus: int | None
+) -> list[str]:
     """The words that repeat the call, each to be kept whole."""
     p = parameters
     options: list[tuple[str, object]] = [
