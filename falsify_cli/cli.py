@@ -264,6 +264,7 @@ def gate(
             threads=threads,
             digest=format is Format.json,
             progress=progress,
+            tell=_tell,
         )
     code = int(
         exit_code(judgement.verdict, exit_zero=exit_zero, allow_under_ns=allow_under_ns)
@@ -461,6 +462,11 @@ class _ProgressBar:
         self._timer.cancel()
         self._timer.join()
         self._bar.stop()
+
+
+def _tell(text: str) -> None:
+    if sys.stderr is not None:
+        typer.echo(f"falsify: {text}", err=True)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from falsify_cli.columns import Floats, Ints
 from falsify_cli.gold import Gold, gold_of
 from falsify_cli.hits import Hits, Lines, crossed_hits, own_hits
 from falsify_cli.metrics import KERNELS, Kernel, Metric, score_cells
-from falsify_cli.trec_scorer import trec_scorer
+from falsify_cli.trec_scorer import Watch, lists_to_score, trec_scorer
 
 
 class Scorer(Protocol):
@@ -110,12 +111,15 @@ def grade(
     top_k: int | None,
     corpus: int,
     by_pytrec_eval: bool = False,
+    watch: Watch | None = None,
 ) -> Grading:
     """Grade a run under a metric, against its own gold and everybody else's.
 
     top_k: cut the lists there, whatever the metric's cutoff. by_pytrec_eval: score
-    by pytrec_eval even where there is a kernel, to compare the two.
+    by pytrec_eval even where there is a kernel, to compare the two. watch: told
+    beforehand what pytrec_eval has to do.
     """
+    watch = watch or Watch()
     gold = gold_of(
         benchmark.judgments,
         level=1 if metric.graded else metric.level,
@@ -126,15 +130,22 @@ def grade(
     lists, size = benchmark.lists, len(benchmark.judgments.vocabulary)
     scorer: Scorer
     if by_pytrec_eval or metric.measure not in KERNELS:
-        scorer, lines = trec_scorer(benchmark, metric, gold, depth)
+        scorer, lines = trec_scorer(benchmark, metric, gold, depth, watch)
     else:
         scorer, lines = kernel_scorer(metric, gold), Lines.of(lists, depth)
     hits = own_hits(lines, gold, size)
     scores = np.zeros(len(benchmark))
+    began = perf_counter()
     cells, values = scorer(hits, hits.cells, gold.sets[hits.cells])
     scores[cells] = values
+    seconds_a_list = (perf_counter() - began) / max(len(cells), 1)
     length = metric.cutoff if top_k is None else top_k
-    lengths = np.minimum(lists.lengths if length is None else length, corpus)
+    lengths = np.broadcast_to(
+        np.minimum(lists.lengths if length is None else length, corpus), scores.shape
+    )
+    if metric.measure not in KERNELS and len(gold.sizes):
+        work = lists_to_score(lines, gold, lengths, corpus, watch.n_boot)
+        watch.expect(metric, work, seconds_a_list)
     return Grading(
         metric,
         gold,
@@ -146,7 +157,7 @@ def grade(
         scorer,
         depth,
         top_k,
-        np.broadcast_to(lengths, scores.shape),
+        lengths,
         corpus,
     )
 

@@ -56,6 +56,7 @@ from falsify_cli.settings import (
 )
 from falsify_cli.texts import hint, meaning
 from falsify_cli.ties import ties_of
+from falsify_cli.trec_scorer import Watch
 from falsify_cli.verdict import State, state_of, verdict_of, worst
 from falsify_cli.version import __version__
 
@@ -65,6 +66,7 @@ Path: TypeAlias = "str | PathLike[str]"
 
 # Told after each step how many of how many are done.
 Progress: TypeAlias = Callable[[int, int], None]
+Tell: TypeAlias = Callable[[str], None]
 
 
 def gate(
@@ -86,6 +88,7 @@ def gate(
     threads: int | None = None,
     digest: bool = True,
     progress: Progress = lambda done, steps: None,
+    tell: Tell = lambda text: None,
 ) -> Judgement:
     """Grade a run, and judge whether a dumb system could have got its score.
 
@@ -98,6 +101,7 @@ def gate(
     metric counts. drop_self: ignore documents with their query's id. group: a file
     of query and group ids, resampled together. threads: for reading; none changes
     a number. digest: hash the files, for the report. progress: called along the way.
+    tell: takes a line for the user, before work that takes more than a minute.
 
     Raises InputError for files that cannot be read as run and qrels, UsageError for
     arguments out of range, InternalError where a self-check fails.
@@ -134,7 +138,7 @@ def gate(
         _qrels(qrels, digest, threads),
         answered_only=parameters.queries == ANSWERED,
     )
-    return judge(benchmark, metrics, parameters, progress)
+    return judge(benchmark, metrics, parameters, progress, tell)
 
 
 def judge(
@@ -142,11 +146,13 @@ def judge(
     metrics: Sequence[Metric],
     parameters: Parameters,
     progress: Progress = lambda done, steps: None,
+    tell: Tell = lambda text: None,
 ) -> Judgement:
     """Judge a run that has been read and joined with its qrels, under each metric."""
     corpus = corpus_of(parameters, benchmark)
     groups = groups_of(parameters.group, benchmark)
-    gradings = _gradings(benchmark, metrics, corpus, parameters)
+    watch = Watch(parameters.n_boot, tell, progress)
+    gradings = _gradings(benchmark, metrics, corpus, parameters, watch)
     found = _results(benchmark, gradings, groups, parameters, progress)
     results = tuple(
         _beside(found[metric], _companion(gradings[metric]), found, parameters)
@@ -210,6 +216,7 @@ def _gradings(
     metrics: Sequence[Metric],
     corpus: Corpus,
     parameters: Parameters,
+    watch: Watch,
 ) -> dict[Metric, Grading]:
     """Grade the run under each metric, and under its companion where it has one.
 
@@ -221,7 +228,13 @@ def _gradings(
         metric = waiting.pop(0)
         if metric in gradings:
             continue
-        grading = grade(benchmark, metric, top_k=parameters.top_k, corpus=corpus.size)
+        grading = grade(
+            benchmark,
+            metric,
+            top_k=parameters.top_k,
+            corpus=corpus.size,
+            watch=watch,
+        )
         if not len(grading.gold.sizes):
             raise InputError(
                 f"{benchmark.qrels.name or 'qrels'}: expected a relevant document, "

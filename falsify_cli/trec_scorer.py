@@ -30,18 +30,71 @@ _BATCH = 2000
 Others = Callable[[int, Ints], Ints]
 
 
+class Watch:
+    """Follows the lists that pytrec_eval has to score, and says beforehand how long.
+
+    n_boot: draws of each null. tell: takes a line for the user. progress: told after
+    each batch how many of how many lists are done.
+    """
+
+    def __init__(
+        self,
+        n_boot: int = 0,
+        tell: Callable[[str], None] = lambda text: None,
+        progress: Callable[[int, int], None] = lambda done, steps: None,
+    ) -> None:
+        self.n_boot, self._tell, self._progress = n_boot, tell, progress
+        self._done = self._lists = 0
+
+    def expect(self, metric: Metric, lists: int, seconds_a_list: float) -> None:
+        """Announce work; said aloud where it will take more than a minute."""
+        self._lists += lists
+        minutes = lists * seconds_a_list / 60
+        if minutes > 1:
+            self._tell(
+                f"{metric.name} has no kernel of falsify: some {lists:,} lists go "
+                f"through pytrec_eval, which takes about {minutes:.0f} minutes"
+            )
+
+    def scored(self, lists: int) -> None:
+        """Some more lists are done."""
+        self._done += lists
+        if self._lists:
+            self._progress(min(self._done, self._lists), self._lists)
+
+
+def lists_to_score(
+    lines: Lines, gold: Gold, lengths: Ints, corpus: int, n_boot: int
+) -> int:
+    """About how many lists the four nulls have to score: those with a hit.
+
+    Each pair of a list and a gold set once for A and B; for C and D a query's chance
+    of a hit, times the draws.
+    """
+    size = int(lines.codes.max(initial=0)) + 1
+    holders = np.bincount(gold.documents, minlength=size)
+    pairs = int(holders[lines.codes].sum())
+    sizes = gold.query_sizes
+    weights = np.bincount(gold.documents, gold.multiplicities[gold.owners], size)
+    label_chances = sizes[lines.queries] * weights[lines.codes] / weights.sum()
+    by_popularity = np.minimum(1, np.bincount(lines.queries, label_chances))
+    by_chance = 1 - (1 - np.minimum(1, sizes / corpus)) ** lengths
+    return pairs + int(n_boot * (by_popularity.sum() + by_chance.sum()))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TrecScorer:
     """Scores cells by pytrec_eval.
 
     lengths: (N,) documents in each list. others: (query, ranks of the hits) -> ranks
-    of the judged non-relevant documents.
+    of the judged non-relevant documents. watch: told of each batch.
     """
 
     metric: Metric
     gold: Gold
     lengths: Ints
     others: Others
+    watch: Watch
 
     def __call__(self, hits: Hits, queries: Ints, sets: Ints) -> tuple[Ints, Floats]:
         """Score every cell with a hit inside its list; any other scores 0."""
@@ -57,6 +110,7 @@ class TrecScorer:
             values[batch] = self._evaluated(
                 hits, queries, sets, starts[batch], ends[batch]
             )
+            self.watch.scored(len(starts[batch]))
         return hits.cells[starts], values
 
     def _evaluated(
@@ -98,7 +152,11 @@ class TrecScorer:
 
 
 def trec_scorer(
-    benchmark: Benchmark, metric: Metric, gold: Gold, depth: int | None
+    benchmark: Benchmark,
+    metric: Metric,
+    gold: Gold,
+    depth: int | None,
+    watch: Watch,
 ) -> tuple[TrecScorer, Lines]:
     """The scorer of the run's own lists, and the lines it wants to be given.
 
@@ -119,7 +177,7 @@ def trec_scorer(
         mine: Ints = ranks[starts[query] : starts[query + 1]]
         return mine[~np.isin(mine, hits)] if len(hits) else mine
 
-    return TrecScorer(metric, gold, lengths, others), lines
+    return TrecScorer(metric, gold, lengths, others, watch), lines
 
 
 def _with_unlisted(benchmark: Benchmark, lines: Lines, lengths: Ints) -> Lines:

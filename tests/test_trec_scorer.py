@@ -14,6 +14,7 @@ from falsify_cli.metrics import KERNELS, parse_metric
 from falsify_cli.nulls import null_models
 from falsify_cli.read import qrels_of_mapping, run_of_mapping
 from falsify_cli.second_opinion import compare
+from falsify_cli.trec_scorer import Watch
 
 OTHERS = [
     "Rprec",
@@ -108,3 +109,29 @@ def test_a_drawn_label_overrides_a_judged_non_relevant_document() -> None:
     assert grading.matrix.rows.tolist() == [0, 1]
     assert grading.matrix.columns.tolist() == [0, 0]
     assert grading.matrix.values.tolist() == [0.0, 0.5]
+
+
+def test_the_work_of_pytrec_eval_is_foreseen_and_followed() -> None:
+    told: list[str] = []
+    seen: list[tuple[int, int]] = []
+    watch = Watch(200, told.append, lambda done, steps: seen.append((done, steps)))
+    grading = grade(
+        made_benchmark(5), parse_metric("bpref"), top_k=None, corpus=40, watch=watch
+    )
+    null_models(grading, 200, 3)
+    done, steps = seen[-1]
+    # Foreseen are upper bounds of pairs and of chances: never below what came.
+    assert 0.6 * steps < done <= steps
+    assert told == []
+
+
+def test_work_of_more_than_a_minute_is_told_beforehand() -> None:
+    told: list[str] = []
+    watch = Watch(1000, told.append)
+    watch.expect(parse_metric("bpref"), 10_000, 0.005)
+    assert told == []
+    watch.expect(parse_metric("bpref"), 90_000, 0.002)
+    assert told == [
+        "bpref has no kernel of falsify: some 90,000 lists go through pytrec_eval, "
+        "which takes about 3 minutes"
+    ]
