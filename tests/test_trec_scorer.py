@@ -131,7 +131,6 @@ def test_work_of_more_than_a_minute_is_told_beforehand() -> None:
     watch.expect(parse_metric("bpref"), 10_000, 0.005)
     assert told == []
     watch.expect(parse_metric("bpref"), 90_000, 0.002)
-    assert told == [
-        "bpref has no kernel of falsify: some 90,000 lists go through pytrec_eval, "
-        "which takes about 3 minutes"
-    ]
+    (line,) = told
+    assert line.startswith("bpref has no kernel of falsify: some 90,000 lists go")
+    assert line.endswith("about 3 minutes")
