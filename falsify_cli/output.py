@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from typing import TextIO
 
 from falsify_cli.errors import UsageError
@@ -16,6 +15,8 @@ def write_file(name: str, text: str) -> None:
     A device or a pipe is written to as it is. Raises UsageError where the folder or
     the file cannot be written.
     """
+    import tempfile  # 0.01 s, which most runs need not spend
+
     try:
         if os.path.exists(name) and not os.path.isfile(name):
             with open(name, "w", encoding="utf-8") as stream:

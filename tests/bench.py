@@ -45,7 +45,10 @@ read_run(sys.argv[1], Keep(int(sys.argv[2]) or None), threads=int(sys.argv[3]))
 
 @dataclass(frozen=True)
 class Shape:
-    """A benchmark to make: N queries, K documents a list, relevant ones a query."""
+    """A benchmark to make: N queries, K documents a list, relevant ones a query.
+
+    shuffled: also the run with its lines in random order.
+    """
 
     queries: int
     depth: int
@@ -53,10 +56,11 @@ class Shape:
     judged: int = 0
     grades: int = 1
     corpus: int = 8_841_823
+    shuffled: bool = False
 
 
 SHAPES = {
-    "L": Shape(6980, 1000),
+    "L": Shape(6980, 1000, shuffled=True),
     "M2": Shape(10_000, 100, (1, 3)),
     "M1": Shape(323, 100, (10, 64), grades=2, corpus=3633),
     "S": Shape(50, 1000, (20, 60), judged=200, grades=2, corpus=500_000),
@@ -67,6 +71,17 @@ SHAPES = {
 
 
 def make(folder: Path, name: str) -> tuple[Path, Path]:
+    """Make a run and its qrels, and the shuffled run where it is wanted.
+
+    In a process of its own: on Linux a child's peak memory begins at its parent's,
+    so this one has to stay small.
+    """
+    command = [PYTHON, __file__, "--make", name, "--folder", str(folder)]
+    subprocess.run(command, check=True)
+    return folder / f"{name}.run", folder / f"{name}.qrels"
+
+
+def write(folder: Path, name: str) -> None:
     """Write a run and its qrels; half the relevant documents stand in the lists."""
     shape, rng = SHAPES[name], np.random.default_rng(len(name))
     run, qrels = folder / f"{name}.run", folder / f"{name}.qrels"
@@ -93,17 +108,16 @@ def make(folder: Path, name: str) -> tuple[Path, Path]:
             lines = dict.fromkeys(others, 0)
             lines |= {d: int(rng.integers(1, shape.grades + 1)) for d in gold}
             qrels_file.writelines(f"{query} 0 {d} {g}\n" for d, g in lines.items())
-    return run, qrels
+    if shape.shuffled:
+        shuffle(run, folder / f"{name}.shuffled")
 
 
-def shuffled(run: Path) -> Path:
-    """The same run, its lines in random order."""
+def shuffle(run: Path, target: Path) -> None:
+    """Write the lines of a run in random order."""
     lines = run.read_bytes().splitlines(keepends=True)
     order = np.random.default_rng(7).permutation(len(lines))
-    target = run.with_suffix(".shuffled")
     with target.open("wb") as file:
         file.writelines(lines[place] for place in order.tolist())
-    return target
 
 
 def _different(rng: np.random.Generator, corpus: int, count: int) -> list[int]:
@@ -196,6 +210,7 @@ def bench_l(folder: Path, runs: int) -> Iterator[Row]:
     size = run.stat().st_size
     theirs = [PYTHON, "-c", PYTREC_EVAL, str(run), str(qrels)]
     read = [PYTHON, "-c", READING, str(run)]
+    mixed = [PYTHON, "-c", READING, str(folder / "L.shuffled")]
     found = medians(
         {
             "pytrec_eval": theirs,
@@ -204,7 +219,7 @@ def bench_l(folder: Path, runs: int) -> Iterator[Row]:
             "AP": gate(run, qrels, "--threads", "1", "-m", "AP"),
             "RR": gate(run, qrels, "--threads", "1", "-m", "RR"),
             "read": [*read, "10", "1"],
-            "shuffled": [PYTHON, "-c", READING, str(shuffled(run)), "10", "1"],
+            "shuffled": [*mixed, "10", "1"],
         },
         runs,
     )
@@ -286,7 +301,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5, help="counted runs of each side")
     parser.add_argument("--only", nargs="+", choices=BENCHES, help="some inputs alone")
     parser.add_argument("--huge", action="store_true", help="also a million queries")
+    parser.add_argument("--make", choices=SHAPES, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
+    if chosen.make:
+        write(chosen.folder, chosen.make)
+        return
     names = chosen.only or [n for n in BENCHES if chosen.huge or n not in HUGE]
     print(f"{os.cpu_count()} cores, Python {platform.python_version()}, numpy", end=" ")
     print(f"{np.__version__}; medians of {chosen.runs} runs")

@@ -59,7 +59,8 @@ ELSEWHERE = dict(zip(SIZES, (100, 100, 100, 100, 80, 60, 40, 10), strict=True))
 CHEATED = dict(zip(SIZES, (60, 60, 60, 60, 40, 30, 16, 4), strict=True))
 PARAPHRASED, PILOTS = 300, 16
 LEAST = 2
-TRUTH_QUERIES = 60_000
+# Queries simulated for each true gap.
+TRUTH_QUERIES, QUICK_TRUTH_QUERIES = 60_000, 4_000
 MOST_HINTED = 1_000
 
 # What is required, in shares of benchmarks.
@@ -505,11 +506,14 @@ def spread(
     workers: int, work: Callable[[Task], Answer], tasks: Sequence[Task]
 ) -> list[Answer]:
     """Do all tasks, in their order or at once; the answers in their order."""
-    print(f"{work.__name__}: {len(tasks)} tasks", file=sys.stderr, flush=True)
-    if workers == 1:
-        return [work(task) for task in tasks]
+    answers = []
     with multiprocessing.Pool(workers) as pool:
-        return pool.map(work, tasks, chunksize=1)
+        for answer in pool.imap(work, tasks, chunksize=1):
+            answers.append(answer)
+            done = f"{work.__name__} {len(answers)} of {len(tasks)}"
+            print(f"\r{done:50}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    return answers
 
 
 def scaled(number: int, scale: float) -> range:
@@ -531,15 +535,17 @@ def cells_of(
     ]
 
 
-def _truth_of(task: tuple[str, int]) -> Truth:
-    return truth(*task, TRUTH_QUERIES)
+def _truth_of(task: tuple[str, int, int]) -> Truth:
+    return truth(*task)
 
 
 def measure(scale: float, workers: int) -> Found:
     """Do all the work; scale: 1 is 20 minutes on two cores."""
     names = [process.name for process in PROCESSES]
     places = [(name, count) for name in names for count in sorted({*SIZES, NEEDS})]
-    every = dict(zip(places, spread(workers, _truth_of, places), strict=True))
+    queries = TRUTH_QUERIES if scale else QUICK_TRUTH_QUERIES
+    tasks_of_truth = [(*place, queries) for place in places]
+    every = dict(zip(places, spread(workers, _truth_of, tasks_of_truth), strict=True))
     found = Found({key: true for key, true in every.items() if key[1] in SIZES})
     cells = cells_of(
         found.truths,

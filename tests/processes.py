@@ -424,7 +424,7 @@ def _cut(documents: Iterable[int], depth: int) -> list[int]:
     return list(islice(dict.fromkeys(islice(documents, 4 * depth)), depth))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=6)
 def population(name: str) -> Population:
     """The population of a process by name."""
     return Population.of(BY_NAME[name])

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falsify_cli.errors import InputError
+from falsify_cli.ids import mixed
 from falsify_cli.read import Keep, Run, read_run
 
 QUICK = settings(derandomize=True, deadline=None, max_examples=80)
@@ -423,6 +424,12 @@ FAULTS = [
     pytest.param(
         b"qid 0 doc rank score tag\n" * 2 + LINES, 2, ["score"], id="two headers"
     ),
+    pytest.param(
+        b"#q Q0 d 1 5 t\nqid 0 doc rank score tag\n" + LINES,
+        2,
+        ["score"],
+        id="a header behind a record like a comment",
+    ),
     pytest.param(b"q1 Q0 d0 1 high t\n" + LINES, 1, ["high"], id="a score alone"),
     pytest.param(b"q1 0 d1 1\nq1 0 d2 0\n", 1, ["swapped"], id="qrels"),
     pytest.param(b"q1 d1\n", 1, ["2"], id="two columns throughout"),
@@ -522,6 +529,26 @@ def test_a_repetition_far_away_in_a_scattered_file_is_found(path: Path) -> None:
     lines.append(b"q7 Q0 d307 1 -1e9 t\n")
     with pytest.raises(InputError, match=r":70001: .*line 308 again"):
         read(path, b"".join(lines), Keep(1))
+
+
+def test_lines_whose_query_and_document_hash_alike_are_no_repetition(
+    path: Path,
+) -> None:
+    # The n-th query is mixed into its documents' keys; a short id is its own key, so
+    # that two ids can be made for which the results are one.
+    first = int(mixed(np.array([1], np.uint64))[0])
+    others = mixed(np.arange(2, 5_000, dtype=np.uint64)).tolist()
+    number, change = next(
+        (number, (first ^ other).to_bytes(8, "little"))
+        for number, other in enumerate(others, 1)
+        if not (first ^ other) & 0x8080808080808080
+    )
+    letters = [next(a for a in range(33, 127) if 32 < a ^ c < 127) for c in change]
+    documents = [b"d"] * (number + 1)
+    documents[0] = bytes(letters)
+    documents[number] = bytes(a ^ c for a, c in zip(letters, change, strict=True))
+    lines = [b"%d Q0 %s 1 1 t\n" % (1 + i, d) for i, d in enumerate(documents)]
+    assert len(read(path, b"".join(lines)).documents) == number + 1
 
 
 def test_dropped_rows_keep_their_place_in_the_count_of_lines(path: Path) -> None:

@@ -28,6 +28,7 @@ from falsify_cli.interval import Interval
 from falsify_cli.judgement import Hint, Judgement, NullResult, Result
 from falsify_cli.report import json as json_report
 from falsify_cli.report.table import Look, _bar, printable, render, signed, verdict_line
+from falsify_cli.texts import hint
 from falsify_cli.verdict import State, Verdict
 
 FIXTURES = ROOT / "fixtures"
@@ -309,6 +310,17 @@ def test_a_number_has_at_most_12_significant_digits(name: str) -> None:
     for number in seen:
         assert len(Decimal(number).normalize().as_tuple().digits) <= 12, number
     assert "-0.0" not in {number for number in seen if float(number) == 0}
+
+
+def test_a_gap_of_minus_zero_is_zero() -> None:
+    result = flattered(5).results[0]
+    null = replace(result.nulls["A"], delta=-0.0, p_value=0.1 + 0.2)
+    judgement = replace(
+        flattered(5), results=(replace(result, nulls=dict(result.nulls) | {"A": null}),)
+    )
+    text = json_report.render(judgement, per_query=False, exit_code=3)
+    assert '"delta": 0.0,' in text
+    assert '"p_value": 0.3,' in text
 
 
 @every_case
@@ -678,6 +690,37 @@ def test_the_header_says_where_files_came_from() -> None:
     assert words(piped).startswith("standard input against ")
     assert "documents (seen in run and qrels)" in words(piped)
     assert "resampled" not in words(piped)
+
+
+def test_the_header_tells_judged_from_answered_queries() -> None:
+    # Nine judged queries, of which the last six are answered, and six that are not.
+    text = words(case("many notices"))
+    assert " 9 queries judged, 6 answered, 0 without relevant documents " in text
+
+
+@pytest.mark.parametrize(
+    ("alpha", "head"), [(0.05, " 98.75% interval "), (0.2, " 95% interval ")]
+)
+def test_the_table_names_the_confidence_of_one_interval(
+    alpha: float, head: str
+) -> None:
+    assert head in render(flattered(5, alpha=alpha))
+
+
+@pytest.mark.parametrize(
+    ("queries", "expected"),
+    [
+        (None, "More groups of this kind will not settle B."),
+        (9, "A few more groups of this kind would settle B."),
+        (10, "A few more groups of this kind would settle B."),
+        (11, "About 11 groups of this kind would settle B."),
+        (20_000, "About 20,000 groups of this kind would settle B."),
+    ],
+)
+def test_a_hint_names_no_more_than_there_are(
+    queries: int | None, expected: str
+) -> None:
+    assert hint("B", queries, 10, "groups") == Hint("B", queries, expected)
 
 
 def test_nulls_that_as_many_queries_would_settle_share_a_hint() -> None:
