@@ -7,7 +7,7 @@ STAMP := $(VENV)/installed
 STAMP_DEV := $(VENV)/installed-dev
 DEV := falsify-eval==0.2.0 hypothesis jsonschema mypy pytest ruff scipy zstandard
 
-.PHONY: help install fmt lint type test check demo bench fuzz clean
+.PHONY: help install fmt lint type test check demo bench calibrate fuzz clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,6 +18,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(STAMP): pyproject.toml falsify_cli/version.py | $(BIN)/python
+	@echo "installing falsify into $(VENV) (a minute or so) ..." >&2
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
@@ -52,6 +53,9 @@ demo: $(STAMP) ## Run the gate on an honest run and on a cheat
 
 bench: $(STAMP) ## Time and memory against pytrec_eval, as ratios (20 minutes)
 	$(BIN)/python tests/bench.py
+
+calibrate: $(STAMP) ## Measure how often the gate errs (20 minutes on two cores)
+	$(BIN)/python tests/calibrate.py
 
 fuzz: $(STAMP_DEV) ## Read mutated files for a minute
 	$(BIN)/python tests/fuzz.py --seconds 60

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from falsify_cli.errors import FalsifyError, InputError, InternalError, UsageError
 from falsify_cli.version import __version__
 
 if TYPE_CHECKING:
     from falsify_cli.judge import gate
     from falsify_cli.verdict import Verdict
 
-__all__ = ["Verdict", "__version__", "gate"]
+__all__ = [
+    "FalsifyError",
+    "InputError",
+    "InternalError",
+    "UsageError",
+    "Verdict",
+    "__version__",
+    "gate",
+]
 
 
 def __getattr__(name: str) -> object:

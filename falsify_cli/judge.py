@@ -367,7 +367,7 @@ def _null_result(
         span,
         p,
         state,
-        meaning(null.letter, state),
+        meaning(null.letter, state, worthless=null.expected < parameters.tau),
     )
 
 

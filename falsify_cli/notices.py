@@ -12,6 +12,7 @@ from falsify_cli.interval import Groups, Interval
 from falsify_cli.nulls import capped_queries
 from falsify_cli.read import FileFacts
 from falsify_cli.settings import Corpus
+from falsify_cli.texts import NOTHING_JUDGED
 from falsify_cli.ties import Ties
 
 # The share of queries that list themselves first from which it is no accident.
@@ -98,10 +99,7 @@ def metric_notices(grading: Grading, ties: Ties | None, share: float) -> list[st
             f"{_s(empty, 'judged query', 'judged queries')}."
         )
     if not share:
-        lines.append(
-            "None of the documents listed is judged for its query (judged share 0%): "
-            "do run and qrels name documents the same way?"
-        )
+        lines.append(NOTHING_JUDGED)
     if ties is not None:
         lines += _tie_notices(ties)
     lines += _coincidences(gold)

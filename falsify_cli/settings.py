@@ -73,6 +73,11 @@ def corpus_of(parameters: Parameters, benchmark: Benchmark) -> Corpus:
         judgments = benchmark.judgments
         gold = np.unique(judgments.document[judgments.grade >= parameters.rel_level])
         absent = int((documents.codes(judgments.vocabulary.ids.take(gold)) < 0).sum())
+        if absent == len(gold):
+            raise InputError(
+                f"{wanted}: expected the ids of the corpus, found none of the "
+                f"{absent:,} relevant documents among them"
+            )
         wanted = len(documents)
     if wanted < seen:
         raise InputError(

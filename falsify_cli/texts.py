@@ -12,6 +12,11 @@ NAMES = {
     "D": "matched labels",
 }
 
+NOTHING_JUDGED = (
+    "None of the documents listed is judged for its query (judged share 0%): do run "
+    "and qrels name documents the same way?"
+)
+
 # What scores as well as a run that does not clear a null, and what that says of it.
 _RIVALS = {
     "A": ("other queries' answers score as well", "the query hardly matters"),
@@ -21,9 +26,15 @@ _RIVALS = {
 }
 
 
-def meaning(letter: str, state: State) -> str:
-    """One sentence on what a null's state says of the run."""
+def meaning(letter: str, state: State, *, worthless: bool = False) -> str:
+    """One sentence on what a null's state says of the run.
+
+    worthless: even the null scores less than the margin, so that it is the run that
+    is weak, and not the benchmark.
+    """
     rival, consequence = _RIVALS[letter]
+    if worthless:
+        consequence = "the run finds next to nothing"
     if state is State.PASS:
         return f"The run beats {NAMES[letter]} by at least tau."
     if state is State.FAIL:

@@ -478,8 +478,9 @@ def truth(name: str, count: int, queries: int) -> Truth:
     chosen = rng.integers(POPULATION, size=(max(queries // count, 40), count))
     random_score, random_error = _random_lists(people, queries, rng)
     ends, errors = [], []
-    for lists in (people.blind, people.skilled):
-        matrix = people.against_every_set(lists)
+    for lists, matrix in zip(
+        (people.blind, people.skilled), _matrices(name), strict=True
+    ):
         own = float(_own(matrix, people.sets).mean())
         other = float(_own(matrix.mean(0)[None, :], people.sets).mean())
         a = own / count + (1 - 1 / count) * other
@@ -490,6 +491,16 @@ def truth(name: str, count: int, queries: int) -> Truth:
         errors.append((0.0, error_b, random_error, error_d))
     blind, skilled = ends
     return Truth(blind, skilled, tuple(map(max, *errors)))
+
+
+@lru_cache(maxsize=1)
+def _matrices(name: str) -> tuple[Floats, Floats]:
+    """(P, U) blind and skilled lists against every gold set; 64 MB at most."""
+    people = population(name)
+    return (
+        people.against_every_set(people.blind),
+        people.against_every_set(people.skilled),
+    )
 
 
 def _own(matrix: Floats, sets: Ints) -> Floats:

@@ -64,7 +64,8 @@ def plain_report() -> dict[str, Any]:
 
 
 def test_the_package_offers_gate_verdict_and_its_version() -> None:
-    assert set(falsify_cli.__all__) == {"gate", "Verdict", "__version__"}
+    errors = {"FalsifyError", "InputError", "InternalError", "UsageError"}
+    assert set(falsify_cli.__all__) == {"gate", "Verdict", "__version__", *errors}
     for name in falsify_cli.__all__:
         assert getattr(falsify_cli, name) is not None
     assert [str(verdict) for verdict in Verdict] == ["PASS", "FAIL", "UNDER-NS"]

@@ -317,6 +317,8 @@ def test_a_run_whose_rows_were_all_dropped_answers_nothing() -> None:
         pytest.param(["a 2 3", "b 1 2", "c 3 1"], 1, 0, id="two ranks swapped"),
         pytest.param(["a 1 1", "b 2 2", "c 3 3"], 1, 0, id="all ranks turned round"),
         pytest.param(["a 1 1", "b 2 1", "c 3 1"], 0, 0, id="a tie says nothing"),
+        pytest.param(["a 4 2", "b 1 2", "c 3 1"], 1, 0, id="one of a tie is too low"),
+        pytest.param(["a 1 2", "b 4 2", "c 3 1"], 1, 0, id="or the other one"),
         pytest.param(["a 0 3", "b 0 2", "c 0 1"], 0, 0, id="ranks that are all equal"),
         pytest.param(["a x 1", "b y 2", "c z 3"], 0, 0, id="ranks that are no numbers"),
         pytest.param(
@@ -327,7 +329,7 @@ def test_a_run_whose_rows_were_all_dropped_answers_nothing() -> None:
         pytest.param(["a 1 1.5", "b 2 1.5"], 0, 0, id="equal as doubles"),
     ],
 )
-@pytest.mark.parametrize("keep", [Keep(), Keep(2)])
+@pytest.mark.parametrize("keep", [Keep(), Keep(3)])
 def test_odd_ranks_and_scores_are_counted_by_query(
     folder: Path, lines: list[str], contradicted: int, single: int, keep: Keep
 ) -> None:

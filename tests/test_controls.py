@@ -19,7 +19,7 @@ from conftest import ROOT, SHARED
 from falsify_cli import defaults
 from falsify_cli.controls import Answer, Control, Controls, Expected, Outcome, controls
 from falsify_cli.errors import InputError, UsageError
-from falsify_cli.judgement import Parameters
+from falsify_cli.judgement import Hint, Parameters
 from falsify_cli.report import controls_table
 from falsify_cli.report.json import render_plain
 from falsify_cli.report.table import Look
@@ -188,7 +188,7 @@ def test_as_few_as_can_be_keep_a_gold_set_that_most_have() -> None:
 # ---- their verdicts ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("metric", ["nDCG@10", "AP", "RR", "R@5_top1", "Success@5"])
+@pytest.mark.parametrize("metric", ["nDCG@10", "AP", "R@5_top1"])
 @every_fixture
 def test_on_the_fixtures_good_systems_pass_and_no_cheat_does(
     qrels: Path, metric: str
@@ -198,7 +198,7 @@ def test_on_the_fixtures_good_systems_pass_and_no_cheat_does(
     assert list(told) == ["oracle", "good", *CHEATS]
     assert told["oracle"] is told["good"] is Verdict.PASS
     # 80 queries and a score of 0 or 1 are too few for every cheat of stdlib-many.
-    sure = qrels != MANY or metric in ("nDCG@10", "AP")
+    sure = qrels != MANY or metric != "R@5_top1"
     caught = sum(told[name] is Verdict.FAIL for name in CHEATS)
     assert caught == len(CHEATS) if sure else caught >= 4
     assert found.answer is (Answer.YES if caught == len(CHEATS) else Answer.PARTLY)
@@ -339,6 +339,27 @@ def test_hints_name_only_what_cannot_be_told() -> None:
     assert "hint" not in controls_table.render(controls(ground(ONE)))
 
 
+@pytest.mark.parametrize(
+    ("name", "numbers", "needed"),
+    [
+        ("good", {"A": 30, "B": 500}, 500),
+        ("good", {"A": None, "B": 500}, None),
+        ("popular", {"A": 30, "B": 500}, 30),
+        ("popular", {"A": None, "B": 500}, 500),
+        ("popular", {"A": None}, None),
+        ("good", {}, None),
+    ],
+)
+def test_a_good_system_has_to_beat_all_nulls_a_cheat_to_be_caught_by_one(
+    name: str, numbers: dict[str, int | None], needed: int | None
+) -> None:
+    found = {c.name: c for c in controls(ground(single_answers(5)))}[name]
+    hints = tuple(Hint(letter, number, "") for letter, number in numbers.items())
+    result = replace(found.result, hints=hints)
+    judgement = replace(found.judgement, results=(result,))
+    assert replace(found, judgement=judgement).queries_needed == needed
+
+
 @pytest.mark.parametrize("ascii", [False, True])
 def test_a_report_is_80_columns_wide(ascii: bool) -> None:
     many = {f"q{i}": {f"{'é' * 90}{i}": 1, "x": 0} for i in range(9)}
@@ -461,7 +482,7 @@ def test_a_mistake_is_one_line_and_exit_2(arguments: list[str], fragment: str) -
 def test_a_benchmark_that_takes_good_for_dumb_exits_1(tmp_path: Path) -> None:
     # One answer a query and a hundred places: P@100 is 0.01 at its best.
     file = tmp_path / "qrels"
-    file.write_text("".join(f"q{i} 0 d{i} 1\n" for i in range(150)))
+    file.write_text("".join(f"q{i} 0 d{i} 1\n" for i in range(80)))
     done = run("controls", file, "-m", "P@100", "--corpus", "10000", *QUICK)
     assert done.returncode == 1
     assert "oracle and good should pass and do not" in " ".join(done.stdout.split())
@@ -469,16 +490,24 @@ def test_a_benchmark_that_takes_good_for_dumb_exits_1(tmp_path: Path) -> None:
 
 # ---- real benchmarks --------------------------------------------------------------
 
-REAL = (
-    *("small/cacm/qrels.txt", "small/scifact-bm25/qrels.txt", "small/dl19/qrels.txt"),
-    *("small/cranfield-bm25/qrels.txt", "small/touche2020/qrels.txt"),
+SMALL = (
+    *("small/cacm/qrels.txt", "small/dl19/qrels.txt"),
     "small/trec-covid-r1/qrels.txt",
+)
+LARGER = (
+    *("small/cranfield-bm25/qrels.txt", "small/scifact-bm25/qrels.txt"),
+    *("small/touche2020/qrels.txt", "small/nfcorpus/qrels.txt"),
 )
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("metric", ["nDCG@10", "AP", "R@5_top1"])
-@pytest.mark.parametrize("qrels", REAL)
+@pytest.mark.parametrize(
+    ("qrels", "metric"),
+    [
+        *((qrels, metric) for qrels in SMALL for metric in ("AP", "P@10", "R@5_top1")),
+        *((qrels, "nDCG@10") for qrels in (*SMALL, *LARGER)),
+    ],
+)
 def test_no_cheat_passes_and_no_oracle_fails(qrels: str, metric: str) -> None:
     found = controls(ground(SHARED / "data" / qrels, metric))
     assert found.exit_code is ExitCode.PASS

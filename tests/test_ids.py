@@ -105,9 +105,22 @@ def test_one_different_byte_anywhere_makes_ids_differ(length: int) -> None:
     plain = b"x" * length
     others = [plain[:place] + b"y" + plain[place + 1 :] for place in range(length)]
     assert not Ids.of([plain] * length).equal(Ids.of(others)).any()
+    mixture = Ids.of(text for other in others for text in (plain, other))
+    assert len(mixture.stretches()) == 2 * length
     for salt in (0, 1):
         keys = Ids.of([plain, *others]).keys(salt)
         assert len(np.unique(keys)) == length + 1
+
+
+@QUICK
+@given(st.lists(st.tuples(BYTES | ALIKE, st.integers(1, 3)), max_size=20))
+def test_a_stretch_begins_where_an_id_differs_from_the_one_before(
+    runs: list[tuple[bytes, int]],
+) -> None:
+    texts = [text for text, count in runs for _ in range(count)]
+    pairs = zip([None, *texts], texts, strict=False)
+    expected = [place for place, (before, text) in enumerate(pairs) if text != before]
+    assert Ids.of(texts).stretches().tolist() == expected
 
 
 @QUICK

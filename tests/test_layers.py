@@ -92,7 +92,8 @@ def test_the_package_itself_needs_its_version_alone() -> None:
         if isinstance(node, ast.Import | ast.ImportFrom)
     ]
     found = {name for node in top for name in imports_of(node)}
-    assert found == {"__future__", "typing", f"{PACKAGE}.version"}
+    ours = {f"{PACKAGE}.version", f"{PACKAGE}.errors"}
+    assert found == {"__future__", "typing", *ours}
     code = (
         f"import sys, {PACKAGE}; print({PACKAGE}.__version__, 'numpy' in sys.modules)"
     )

@@ -27,6 +27,7 @@ from falsify_cli.words import WORD
 _SNIFFED = 1 << 16
 # An id may begin with a brace as well, but JSON goes on with a key or the end.
 _JSON = re.compile(rb"\s*\{\s*[\"}]")
+_PERHAPS_JSON = re.compile(rb"\s*\{\s*\Z")
 
 
 class Block(Protocol):
@@ -118,6 +119,8 @@ def open_text(
         head += chunk[:-WORD]
         if _JSON.match(head):
             return head + b"".join(c[:-WORD] for c in chunks)
+        if _PERHAPS_JSON.match(head) and chunk is not PADDING:
+            continue
         whole = chunk is PADDING or len(head) >= _SNIFFED
         opening = sniff(source.name, head, layouts, whole=whole)
         if opening is not None:

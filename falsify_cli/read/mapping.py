@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any
@@ -23,8 +24,7 @@ def parse_json(name: str, text: bytes) -> Mapping[str, Mapping[str, float]]:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
+            ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
             raise InputError(f"{name}: expected each key once, found {twice!r} twice")
         return found
 
@@ -33,7 +33,12 @@ def parse_json(name: str, text: bytes) -> Mapping[str, Mapping[str, float]]:
     except UnicodeDecodeError as error:
         raise InputError(f"{name}: expected UTF-8 text: {error.reason}") from None
     except json.JSONDecodeError as error:
-        raise InputError(f"{name}:{error.lineno}: no valid JSON: {error.msg}") from None
+        # Where a file is cut off, its last line is the one before the line end.
+        line = min(error.lineno, max(text.rstrip().count(b"\n") + 1, 1))
+        raise InputError(f"{name}:{line}: no valid JSON: {error.msg}") from None
+    except ValueError:
+        # What Python says of a number with thousands of digits.
+        raise InputError(f"{name}: a number too long to be read") from None
     except RecursionError:
         raise InputError(f"{name}: JSON nested too deeply for a run or qrels") from None
     if not isinstance(data, dict):

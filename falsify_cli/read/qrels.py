@@ -120,12 +120,13 @@ def _assemble_mapping(
 ) -> Qrels:
     name = source.name if source else None
     queries, documents, values, lengths = columns_of(qrels, name or "qrels")
-    grades = values.astype(np.int64)
-    if not np.array_equal(grades, values) or np.abs(values).max() >= 2**31:
-        odd = values[(grades != values) | (np.abs(values) >= 2**31)][0]
+    whole = (np.abs(values) < 2**31) & (np.trunc(values) == values)
+    if not whole.all():
+        odd = values[~whole][0]
         raise InputError(
             f"{name or 'qrels'}: expected whole numbers as grades, found {odd:g}"
         )
+    grades = values.astype(np.int64)
     facts = FileFacts(
         name,
         len(documents),

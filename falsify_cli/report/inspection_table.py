@@ -106,7 +106,7 @@ def _power(inspection: Inspection) -> Iterator[str]:
     else:
         yield (
             f"With {units:,} {unit} a system whose true gap to the nearest null is "
-            f"about {inspection.least_gap:.2f} passes in 80% of all cases."
+            f"about {inspection.least_gap:.2g} passes in 80% of all cases."
         )
     needs = [
         f"about {number:,} {unit} for a gap of {gap:g}"

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from falsify_cli.judgement import Hint, Judgement, NullResult, Parameters, Result
-from falsify_cli.texts import NAMES
+from falsify_cli.texts import NAMES, NOTHING_JUDGED
 from falsify_cli.verdict import State, Verdict
 from falsify_cli.version import __version__
 
@@ -98,6 +98,8 @@ def _draw(console: Console, judgement: Judgement, look: Look) -> None:
 def verdict_line(judgement: Judgement, look: Look = DEFAULT_LOOK) -> str:
     """The verdict alone, with what it was found on, in one line."""
     scores = ", ".join(f"{r.metric} {r.score:.4f}" for r in judgement.results)
+    if not all(result.judged_share for result in judgement.results):
+        scores += "  (nothing listed is judged)"
     line = f"{judgement.verdict}  {printable(_name(judgement))}  {scores}\n"
     return in_ascii(line) if look.ascii else line
 
@@ -156,6 +158,9 @@ def _draw_result(
     console.print()
     verdict, sentence = _sentence(judgement, result)
     draw_paragraph(console, str(verdict), sentence, STYLES[verdict])
+    warning = NOTHING_JUDGED if NOTHING_JUDGED in result.notices else ""
+    if warning:
+        draw_paragraph(console, "WARN", warning, "bold red")
     for null in result.nulls.values():
         if null.state in (State.FAIL, State.OPEN):
             draw_paragraph(console, null.letter, null.meaning)
@@ -164,7 +169,8 @@ def _draw_result(
     if result.companion is not None:
         draw_paragraph(console, "also", _companion(result, result.companion))
     for notice in result.notices:
-        draw_paragraph(console, "note", notice)
+        if notice != warning:
+            draw_paragraph(console, "note", notice)
 
 
 def _table(result: Result, look: Look) -> Table:
@@ -234,6 +240,11 @@ def _sentence(judgement: Judgement, result: Result) -> tuple[Verdict, str]:
             if n.state in (State.OPEN, State.SILENT)
         ]
     )
+    if State.SILENT in [null.state for null in result.nulls.values()]:
+        return verdict, (
+            f"This benchmark cannot tell whether the run beats {unsettled} by {tau}, "
+            f"however many queries it has."
+        )
     return verdict, (
         f"Too few queries to tell: {judgement.benchmark.queries_judged:,} do not "
         f"settle whether the run beats {unsettled} by {tau}."
