@@ -122,7 +122,7 @@ def grade(
     watch = watch or Watch()
     gold = gold_of(
         benchmark.judgments,
-        level=1 if metric.graded else metric.level,
+        level=metric.gold_level,
         graded=metric.graded,
         top1=metric.top1,
     )

@@ -119,8 +119,9 @@ class Ids:
         """Bytes 8 * number to 8 * number + 7 of every id, zeros past its end."""
         starts, rest = self.starts, np.minimum(self.lengths, WORD)
         if number:
-            rest = np.clip(self.lengths - WORD * number, 0, WORD)
-            starts = np.where(rest > 0, starts + WORD * number, 0)
+            rest = np.maximum(np.minimum(self.lengths - WORD * number, WORD), 0)
+            # Behind the end of an id there may be no word; nothing of it is kept.
+            starts = np.minimum(starts + WORD * number, len(self.buffer) - WORD)
         # Overlapping eight-byte views of the buffer: one unaligned load an id, where
         # eight gathers of single bytes take five times as long.
         view = np.ndarray((len(self.buffer) - WORD + 1,), "<u8", self.buffer, 0, (1,))

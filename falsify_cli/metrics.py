@@ -45,6 +45,11 @@ class Metric:
         return f"{self.measure}{parameter}{cutoff}{'_top1' if self.top1 else ''}"
 
     @property
+    def gold_level(self) -> int:
+        """The lowest grade of its gold."""
+        return 1 if self.graded else self.level
+
+    @property
     def graded(self) -> bool:
         """Whether the gain is the grade, and any grade from 1 relevant."""
         return self.measure in _GRADED

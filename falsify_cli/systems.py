@@ -136,7 +136,7 @@ class Ground:
             Judgments(
                 read.queries, read.vocabulary, read.query, read.document, read.grade
             ),
-            level=_gold_level(parsed),
+            level=parsed.gold_level,
             graded=parsed.graded,
             top1=parsed.top1,
         )
@@ -160,7 +160,7 @@ class Ground:
     @property
     def relevant(self) -> Bools:
         """(m,) whether each judgment says relevant, be it top1's document or not."""
-        relevant: Bools = self.qrels.grade >= _gold_level(self.metric)
+        relevant: Bools = self.qrels.grade >= self.metric.gold_level
         return relevant
 
     @property
@@ -199,10 +199,6 @@ class Ground:
         corpus = self.universe.size if self.universe.given else None
         parameters = replace(self.parameters, corpus=corpus)
         return judge(benchmark, [self.metric], parameters)
-
-
-def _gold_level(metric: Metric) -> int:
-    return 1 if metric.graded else metric.level
 
 
 # --- the systems ---

@@ -118,8 +118,11 @@ def _cut_regular(buffer: Bytes, body: Bytes, columns: int) -> Table | None:
         return None
     edges = np.flatnonzero(is_edge)
     count, rest = divmod(len(edges), columns)
-    blanks = np.count_nonzero(body == _BLANK) + np.count_nonzero(body == _TAB)
-    if rest or blanks != count * (columns - 1):
+    wanted = count * (columns - 1)
+    blanks = np.count_nonzero(body == _BLANK)
+    if blanks != wanted:
+        blanks += np.count_nonzero(body == _TAB)
+    if rest or blanks != wanted:
         return None
     ends = edges.reshape(count, columns)
     if (body[ends[:, -1]] != _LINE_FEED).any():

@@ -81,10 +81,11 @@ def _plain_decimals(fields: Ids) -> tuple[Floats, Bools]:
         high = padded_with_zeros(high, np.minimum(np.maximum(counts - WORD, 0), WORD))
         good &= are_digits(high)
         mantissas += digit_values(high)
-    decimals = np.where(has_point, counts - wholes, 0)
-    scales = np.where(good, 2 * WORD - counts + decimals, 0)
+    decimals = has_point * (counts - wholes)
+    scales = good * (2 * WORD - counts + decimals)
     values = mantissas.astype(np.float64) / _POWERS[scales]
-    np.negative(values, out=values, where=first == _MINUS)
+    if signed.any():
+        np.negative(values, out=values, where=first == _MINUS)
     return values, good
 
 
