@@ -247,7 +247,12 @@ def _oddities(
     falls = same_query & (scores[1:] < scores[:-1])
     with np.errstate(over="ignore"):
         single = scores.astype(np.float32)
-    contradicted = lists.queries[1:][falls & (ranks[1:] < ranks[:-1])]
+    blocks = stretch_starts(lists.queries, scores)
+    highest = np.fmin.reduceat(ranks, blocks)
+    lowest = np.fmax.reduceat(ranks, blocks)
+    of_block = lists.queries[blocks]
+    follows = (of_block[1:] == of_block[:-1]) & (highest[1:] < lowest[:-1])
+    contradicted = of_block[1:][follows]
     merged = lists.queries[1:][falls & (single[1:] == single[:-1])]
     answered = np.flatnonzero(np.diff(lists.starts))
     best = lists.documents.take(lists.starts[answered])

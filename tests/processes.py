@@ -137,6 +137,11 @@ def led_by(first: int, then: Lists) -> Lists:
     return lambda rng, gold: chain(range(first), then(rng, gold))
 
 
+def unless_gold(first: int, then: Lists) -> Lists:
+    """One document on top of every list but of those whose query it answers."""
+    return lambda rng, gold: chain([first] * (first not in gold), then(rng, gold))
+
+
 def finding(chance: float, others: Lists) -> Lists:
     """At every rank the next relevant document with a chance, else another one."""
 
@@ -229,6 +234,12 @@ PROCESSES = (
         single(zipf(60, 0.30)),
         led_by(1, finding(0.9, junk)),
         led_by(1, junk),
+    ),
+    Process(
+        *("a hub everywhere but where it answers", "RR", 10, 10_000, 60),
+        single(zipf(60, 0.30)),
+        finding(1.0, junk),
+        unless_gold(0, junk),
     ),
     Process(
         *("a rare hub on top of every list", "RR", 10, 10_000, 100),

@@ -21,7 +21,7 @@ from falsify_cli.read import (
     run_of_mapping,
 )
 
-QUICK = settings(derandomize=True, deadline=None, max_examples=80)
+QUICK = settings(derandomize=True, deadline=None, max_examples=40)
 
 Scores = dict[str, dict[str, float]]
 Grades = dict[str, dict[str, float]]

@@ -17,6 +17,7 @@ from processes import BY_NAME, PROCESSES, Process, Truth, population, score, tru
 from falsify_cli import gate
 
 HUB = "a hub document on top of every list"
+MISPLACED = "a hub everywhere but where it answers"
 SKEWED = "single gold, Zipf with a 35% label"
 UNIFORM = "single gold, uniform over 50"
 SEVERAL = "several gold, mean 5, graded"
@@ -106,7 +107,7 @@ def test_the_skill_for_a_gap_makes_it_the_smallest_gap(name: str, gap: float) ->
 # --- the promises ---
 
 
-@pytest.mark.parametrize("name", [HUB, SKEWED, SEVERAL, SIZED])
+@pytest.mark.parametrize("name", [HUB, MISPLACED, SKEWED, SEVERAL, SIZED])
 @pytest.mark.parametrize("count", [10, 80])
 def test_at_the_margin_hardly_any_benchmark_passes(name: str, count: int) -> None:
     found = tally(name, count, cal.TAU, 50)

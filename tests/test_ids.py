@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from falsify_cli.ids import LONG, Ids, Keys, Vocabulary, mixed, number
 from falsify_cli.words import WORD
 
-QUICK = settings(derandomize=True, deadline=None, max_examples=60)
+QUICK = settings(derandomize=True, deadline=None, max_examples=50)
 
 # The lengths at which the code changes its ways: words of eight bytes, then hashes.
 BORDERS = [0, 1, WORD - 1, WORD, WORD + 1, 16, 17, LONG - 1, LONG, LONG + 1, 200]
