@@ -198,6 +198,11 @@ def test_large_shapes_read_as_line_by_line(path: Path, data: bytes) -> None:
         pytest.param(
             b"# judged 2\nq 0 d 3\n", ["comment"], id="a comment of three words"
         ),
+        pytest.param(
+            b"q 0 d 3\n# three more words\n",
+            ["comment"],
+            id="a comment of as many words as columns",
+        ),
         pytest.param(b"#q 0 d 3\n", [], id="a query like a comment"),
         pytest.param(
             b"q d 3\r\n\r\n", ["BEIR", "CRLF", "blank"], id="BEIR from Windows"
