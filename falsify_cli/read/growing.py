@@ -57,7 +57,10 @@ class GrowingKeys(GrowingColumn[np.uint64]):
     def add(self, values: Keys) -> None:
         """Add keys at the end, and widen all when one needs it."""
         if self._places.dtype == np.uint32 and values.max(initial=0) >> np.uint64(32):
-            self._places = self._places.astype(np.uint64)
+            # Only what is written: copying the spare places would touch all of them.
+            wide = np.empty(max(len(self._places) // 2, self._count), np.uint64)
+            wide[: self._count] = self._places[: self._count]
+            self._places = wide
         super().add(values)
 
     def column(self) -> PackedKeys:  # type: ignore[override]
