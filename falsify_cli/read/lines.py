@@ -113,7 +113,7 @@ def open_text(
     Returns the text, or the first chunk itself where it begins like JSON.
     Raises InputError where the file is empty or of no known layout.
     """
-    chunks, head = source.chunks(chunk_bytes), b""
+    chunks, head, enough = source.chunks(chunk_bytes), b"", 0
     # Nearly always the first chunk tells; more are joined where it is all comments.
     for chunk in chain(chunks, [PADDING]):
         head += chunk[:-WORD]
@@ -121,6 +121,10 @@ def open_text(
             return head + b"".join(c[:-WORD] for c in chunks)
         if _PERHAPS_JSON.match(head) and chunk is not PADDING:
             continue
+        if len(head) < enough and chunk is not PADDING:
+            continue
+        # Looked at again once it is twice as long: linear in any number of comments.
+        enough = 2 * len(head)
         whole = chunk is PADDING or len(head) >= _SNIFFED
         opening = sniff(source.name, head, layouts, whole=whole)
         if opening is not None:
