@@ -50,6 +50,9 @@ def _shell_error(error: Exception) -> int:
     they carry.
     """
     if type(error).__name__ == "Abort":
+        # The parser makes an Abort of an EOFError too, which would be our fault.
+        if isinstance(error.__cause__ or error.__context__, EOFError):
+            raise error
         return INTERRUPTED
     message = getattr(error, "format_message", None)
     if message is None:
