@@ -231,7 +231,7 @@ class Vocabulary:
         Exact: a salt under which two different ids share a key is given up for the
         next one, so that a hash never decides what is the same.
         """
-        salt, first = _distinct(ids)
+        salt, _, first = _distinct(ids)
         unique = ids.take(first).compact()
         unique = unique.take(unique.order()).compact()
         keys = unique.keys(salt)
@@ -258,14 +258,14 @@ class Vocabulary:
         return codes
 
 
-def _distinct(ids: Ids) -> tuple[int, Ints]:
-    """A salt that keeps different ids apart, and the place of one of each."""
+def _distinct(ids: Ids) -> tuple[int, Ints, Ints]:
+    """A salt that keeps different ids apart, and what number returns under it."""
     for salt in range(256):
         _, first, inverse = np.unique(
             ids.keys(salt), return_index=True, return_inverse=True
         )
         if ids.equal(ids.take(first[inverse])).all():
-            return salt, first
+            return salt, inverse, first
     raise AssertionError("256 hashes collided on one column")
 
 
@@ -287,7 +287,5 @@ def number(ids: Ids) -> tuple[Ints, Ints]:
 
     Returns (n,) the number of each id, and (m,) the place of one id of each number.
     """
-    salt, first = _distinct(ids)
-    keys = ids.keys(salt)
-    numbers = np.searchsorted(keys[first], keys)
+    _, numbers, first = _distinct(ids)
     return numbers, first

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from falsify_cli.columns import positions, stretch_starts
+from falsify_cli.columns import Floats, positions, stretch_starts
 from falsify_cli.grading import Grading
 from falsify_cli.hits import Hits, Lines, own_lines
 
@@ -33,24 +33,25 @@ def ties_of(grading: Grading) -> Ties:
     grade up within a block.
     """
     lists, depth = grading.lists, grading.depth
+    relevant = own_lines(Lines.of(lists, None), grading.gold, grading.vocabulary_size)
     tied = lists.tie_lasts > lists.tie_firsts
     if depth is not None:
         tied &= lists.tie_firsts <= depth
     whole = (lists.tie_firsts == 1) & (lists.tie_lasts == lists.lengths[lists.queries])
     return Ties(
-        _mean(grading, best=False),
-        _mean(grading, best=True),
+        _mean(grading, *relevant, best=False),
+        _mean(grading, *relevant, best=True),
         len(np.unique(lists.queries[tied])),
         len(np.unique(lists.queries[tied & whole])),
     )
 
 
-def _mean(grading: Grading, *, best: bool) -> float:
-    """The mean score with every block's relevant documents at one of its ends."""
+def _mean(grading: Grading, lines: Lines, grades: Floats, *, best: bool) -> float:
+    """The mean score with every block's relevant documents at one of its ends.
+
+    lines, grades: the relevant ones at any depth, and their gains.
+    """
     lists = grading.lists
-    lines, grades = own_lines(
-        Lines.of(lists, None), grading.gold, grading.vocabulary_size
-    )
     order = np.lexsort((-grades, lists.tie_firsts[lines.places], lines.queries))
     lines, grades = lines.take(order), grades[order]
     queries, firsts = lines.queries, lists.tie_firsts[lines.places]
