@@ -9,8 +9,9 @@ from typing import Protocol
 import numpy as np
 
 from falsify_cli import defaults
-from falsify_cli.benchmark import Benchmark, Lists
+from falsify_cli.benchmark import Benchmark, Judgments, Lists
 from falsify_cli.columns import Floats, Ints
+from falsify_cli.errors import InputError
 from falsify_cli.gold import Gold, gold_of
 from falsify_cli.hits import Hits, Lines, crossed_hits, own_hits
 from falsify_cli.metrics import KERNELS, Kernel, Metric, score_cells
@@ -104,6 +105,25 @@ class Grading:
         return float(self.scores.mean())
 
 
+def metric_gold(judgments: Judgments, metric: Metric) -> Gold:
+    """What a metric takes as relevant."""
+    return gold_of(
+        judgments,
+        level=metric.gold_level,
+        graded=metric.graded,
+        top1=metric.top1,
+    )
+
+
+def refuse_no_relevant(gold: Gold, metric: Metric, qrels: str | None) -> None:
+    """Raise InputError where a metric has nothing to find; qrels: the file's name."""
+    if not len(gold.sizes):
+        raise InputError(
+            f"{qrels or 'qrels'}: expected a relevant document, found none of grade "
+            f"{metric.level} or more for any of {len(gold.sets):,} queries"
+        )
+
+
 def grade(
     benchmark: Benchmark,
     metric: Metric,
@@ -120,12 +140,7 @@ def grade(
     beforehand what pytrec_eval has to do.
     """
     watch = watch or Watch()
-    gold = gold_of(
-        benchmark.judgments,
-        level=metric.gold_level,
-        graded=metric.graded,
-        top1=metric.top1,
-    )
+    gold = metric_gold(benchmark.judgments, metric)
     depth = min((d for d in (metric.cutoff, top_k) if d is not None), default=None)
     lists, size = benchmark.lists, len(benchmark.judgments.vocabulary)
     scorer: Scorer

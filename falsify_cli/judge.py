@@ -12,8 +12,8 @@ from typing import TypeAlias
 from falsify_cli import defaults
 from falsify_cli.benchmark import Benchmark, join, judged_share
 from falsify_cli.columns import sums_at
-from falsify_cli.errors import InputError, UsageError
-from falsify_cli.grading import Grading, grade
+from falsify_cli.errors import UsageError
+from falsify_cli.grading import Grading, grade, refuse_no_relevant
 from falsify_cli.hint import Moments, queries_to_settle
 from falsify_cli.interval import Groups, Interval, intervals
 from falsify_cli.judgement import (
@@ -36,7 +36,6 @@ from falsify_cli.notices import (
 from falsify_cli.nulls import Null, Nulls, null_models_together, p_value
 from falsify_cli.nulls.draws import LETTERS
 from falsify_cli.read import (
-    STDIN,
     Keep,
     Qrels,
     Run,
@@ -53,6 +52,7 @@ from falsify_cli.settings import (
     check_parameters,
     corpus_of,
     groups_of,
+    refuse_standard_input_twice,
 )
 from falsify_cli.texts import hint, meaning
 from falsify_cli.ties import ties_of
@@ -110,8 +110,7 @@ def gate(
     >>> print(gate(run, {"q1": {"d1": 1}}, "RR").verdict)
     UNDER-NS
     """
-    if sum(name == STDIN for name in (run, qrels, corpus, group)) > 1:
-        raise UsageError("standard input: expected one file from it, found several")
+    refuse_standard_input_twice(run, qrels, corpus, group)
     names = [metric] if isinstance(metric, str) else list(metric)
     metrics = [parse_metric(name, index(rel_level)) for name in names]
     if threads is not None and threads < 1:
@@ -235,12 +234,7 @@ def _gradings(
             corpus=corpus.size,
             watch=watch,
         )
-        if not len(grading.gold.sizes):
-            raise InputError(
-                f"{benchmark.qrels.name or 'qrels'}: expected a relevant document, "
-                f"found none of grade {metric.level} or more for any of "
-                f"{len(benchmark):,} queries"
-            )
+        refuse_no_relevant(grading.gold, metric, benchmark.qrels.name)
         compare(benchmark, grading)
         gradings[metric] = grading
         companion = _companion(grading)

@@ -14,9 +14,16 @@ from falsify_cli.errors import InputError, UsageError
 from falsify_cli.interval import Groups
 from falsify_cli.judgement import Parameters
 from falsify_cli.metrics import Metric
-from falsify_cli.read import read_corpus, read_groups
+from falsify_cli.read import STDIN, read_corpus, read_groups
 
 JUDGED, ANSWERED = "judged", "answered"
+
+
+def refuse_standard_input_twice(*inputs: object) -> None:
+    """Raise UsageError where several inputs are to come from standard input."""
+    # A mapping compares with a name like any other object, and is none.
+    if sum(name == STDIN for name in inputs) > 1:
+        raise UsageError("standard input: expected one file from it, found several")
 
 
 def check_parameters(parameters: Parameters, metrics: Sequence[Metric]) -> None:

@@ -14,8 +14,9 @@ import numpy as np
 
 from falsify_cli.benchmark import Judgments, join
 from falsify_cli.columns import Bools, Floats, Ints
-from falsify_cli.errors import InputError, UsageError
-from falsify_cli.gold import Gold, gold_of
+from falsify_cli.errors import InputError
+from falsify_cli.gold import Gold
+from falsify_cli.grading import metric_gold, refuse_no_relevant
 from falsify_cli.ids import Ids
 from falsify_cli.judge import QrelsInput, judge
 from falsify_cli.judgement import Judgement, Parameters
@@ -24,14 +25,13 @@ from falsify_cli.nulls.draws import blocks, stream
 from falsify_cli.nulls.marginals import label_weights
 from falsify_cli.nulls.random_lists import different_numbers
 from falsify_cli.read import (
-    STDIN,
     Qrels,
     qrels_of_mapping,
     read_corpus,
     read_qrels,
     run_of_mapping,
 )
-from falsify_cli.settings import check_parameters
+from falsify_cli.settings import check_parameters, refuse_standard_input_twice
 
 # The tags of the systems' streams; those of the nulls count up from 1.
 TAG_RANDOM, TAG_SAMPLED, TAG_SHUFFLED, TAG_GOOD = range(101, 105)
@@ -123,29 +123,18 @@ class Ground:
         Raises what the gate raises, on qrels without a relevant document as well.
         """
         p = parameters
-        if sum(name == STDIN for name in (qrels, p.corpus, p.group)) > 1:
-            message = "standard input: expected one file from it, found several"
-            raise UsageError(message)
+        refuse_standard_input_twice(qrels, p.corpus, p.group)
         parsed = parse_metric(metric, p.rel_level)
         check_parameters(p, [parsed])
         if isinstance(qrels, Mapping):
             read = qrels_of_mapping(qrels)
         else:
             read = read_qrels(fspath(qrels), digest=True, threads=threads)
-        gold = gold_of(
-            Judgments(
-                read.queries, read.vocabulary, read.query, read.document, read.grade
-            ),
-            level=parsed.gold_level,
-            graded=parsed.graded,
-            top1=parsed.top1,
+        judgments = Judgments(
+            read.queries, read.vocabulary, read.query, read.document, read.grade
         )
-        if not len(gold.sizes):
-            raise InputError(
-                f"{read.facts.name or 'qrels'}: expected a relevant document, found "
-                f"none of grade {parsed.level} or more for any of {len(read.queries):,}"
-                f" queries"
-            )
+        gold = metric_gold(judgments, parsed)
+        refuse_no_relevant(gold, parsed, read.facts.name)
         universe = Universe.of(read.vocabulary.ids, p.corpus)
         return cls(read, parsed, p, gold, universe)
 

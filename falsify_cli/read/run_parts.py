@@ -29,8 +29,8 @@ _BATCH = 1 << 16
 class Run:
     """What a system retrieved, in the order of the file.
 
-    queries: Q different ids. listed: (Q,) documents listed for each. dropped: (Q,)
-    lines dropped because the document is the query itself.
+    queries: Q different ids. listed: (Q,) documents listed for each. dropped: lines
+    left out because the document is the query itself.
     query, documents, scores, ranks: the k lines kept, those that could be among the
     top depth of their query, ties included; query counts into queries; a rank is
     NaN where there is none. document_keys: of all lines, sorted, a document listed
