@@ -21,7 +21,9 @@ from falsify_cli.words import (
     Words,
     are_digits,
     digit_values,
+    last_digits,
     padded_with_zeros,
+    spelled,
 )
 
 Bytes = npt.NDArray[np.uint8]
@@ -34,6 +36,8 @@ PADDING = bytes(WORD)
 # Ids longer than this are hashed one by one: a loop over their words would cost a
 # numpy call a word, 100,000 calls for one id of a megabyte.
 LONG = 64
+# Hashes to try until one keeps all ids apart.
+SALTS = 256
 
 # The odd constants of splitmix64 (Steele, Lea & Flood, 2014).
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -127,6 +131,21 @@ class Ids:
         view = np.ndarray((len(self.buffer) - WORD + 1,), "<u8", self.buffer, 0, (1,))
         return view[starts] & LOW_BYTES[rest]
 
+    def last_words(self, count: int = 1) -> Words | None:
+        """(n, count) the last eight bytes up to every id's end, and those before.
+
+        Where an id is shorter, what stands before it in the buffer. None where an id
+        ends too near the beginning of the buffer.
+        """
+        width = WORD * count
+        firsts = self.starts + (self.lengths - width)
+        if not len(self) or firsts.min() < 0:
+            return None
+        shape = (len(self.buffer) - width + 1,)
+        view = np.ndarray(shape, f"V{width}", self.buffer, 0, (1,))
+        words: Words = view[firsts].view("<u8").reshape(-1, count)
+        return words
+
     def keys(self, salt: int = 0) -> Keys:
         """(n,) 64-bit keys; equal ids have equal keys.
 
@@ -134,6 +153,8 @@ class Ids:
         but for a mark, is any other ASCII id of at most eight characters: no two of
         them collide. Any other key is a hash.
         """
+        if not salt and (numbers := _plain_numbers(self)) is not None:
+            return numbers
         keys = self.words(0)
         if salt:
             keys = mixed(keys ^ np.uint64(salt))
@@ -191,6 +212,23 @@ class Ids:
 
 def _offsets(lengths: Ints) -> Ints:
     return np.cumsum(lengths) - lengths
+
+
+def _plain_numbers(ids: Ids) -> Keys | None:
+    """What _numbers_or_marked makes of them where every id is a plain number.
+
+    A run's documents often are: 0.4 ms for 26,000 of them where that takes 0.9.
+    """
+    lengths = ids.lengths
+    if not len(ids) or lengths.min() < 1 or lengths.max() > WORD:
+        return None
+    words = ids.last_words()
+    digits = None if words is None else last_digits(words[:, 0], lengths)
+    if digits is None:
+        return None
+    spare = ((WORD - lengths) << 3).view(np.uint64)
+    leading_zero = (((digits >> spare) & np.uint64(0xFF)) == 0) & (lengths > 1)
+    return None if leading_zero.any() else spelled(digits)
 
 
 def _numbers_or_marked(words: Words, lengths: Ints) -> Keys:
@@ -260,13 +298,13 @@ class Vocabulary:
 
 def _distinct(ids: Ids) -> tuple[int, Ints, Ints]:
     """A salt that keeps different ids apart, and what number returns under it."""
-    for salt in range(256):
+    for salt in range(SALTS):
         _, first, inverse = np.unique(
             ids.keys(salt), return_index=True, return_inverse=True
         )
         if ids.equal(ids.take(first[inverse])).all():
             return salt, inverse, first
-    raise AssertionError("256 hashes collided on one column")
+    raise AssertionError(f"{SALTS} hashes collided on one column")
 
 
 def _may_contain(few: Keys, many: Keys) -> Bools:

@@ -24,6 +24,7 @@ _ZEROS = np.uint64(0x3030303030303030)
 _HIGH_HALVES = np.uint64(0xF0F0F0F0F0F0F0F0)
 _SIXES = np.uint64(0x0606060606060606)
 _POINTS = np.uint64(0x2E2E2E2E2E2E2E2E)
+_ABOVE_NINE = np.uint64(0x7676767676767676)
 
 
 def padded_with_zeros(words: Words, lengths: Ints) -> Words:
@@ -39,8 +40,24 @@ def are_digits(words: Words) -> Bools:
 
 
 def digit_values(words: Words) -> Words:
-    """The number that eight digits spell: three multiplications, not eight."""
-    values = words - _ZEROS
+    """The number that eight digits spell."""
+    return spelled(words - _ZEROS)
+
+
+def last_digits(words: Words, counts: Ints) -> Words | None:
+    """The values, 0 to 9, of the last counts (1 to 8) characters; zeros before them.
+
+    None where one of these characters is no digit.
+    """
+    spare = ((WORD - counts) << 3).view(np.uint64)
+    values = ((words ^ _ZEROS) >> spare) << spare
+    # Ten and more reach a byte's top bit, and whatever had it before keeps it.
+    odd = np.bitwise_or.reduce((values + _ABOVE_NINE) | values) & _TOPS
+    return None if odd else values
+
+
+def spelled(values: Words) -> Words:
+    """The number of eight bytes from 0 to 9: three multiplications, not eight."""
     values = values * np.uint64(10) + (values >> np.uint64(8))
     pairs = np.uint64(0x000000FF000000FF)
     low = (values & pairs) * np.uint64(0x000F424000000064)

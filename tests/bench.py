@@ -33,8 +33,10 @@ scores = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"}).evaluate(run)
 print(sum(row["ndcg_cut_10"] for row in scores.values()) / len(qrels))
 """
 IMPORTS = "import numpy, numpy.random, typer, rich.console, rich.table, pytrec_eval"
+# numpy's threads are switched off as the command line does it.
 READING = """
-import sys
+import os, sys
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 from falsify_cli.read import Keep, read_run
 read_run(sys.argv[1], Keep(int(sys.argv[2]) or None), threads=int(sys.argv[3]))
 """

@@ -93,6 +93,38 @@ def test_words_are_the_bytes_and_zeros_behind_them(
 
 
 @QUICK
+@given(COLUMNS, st.sampled_from([1, 2]))
+def test_last_words_end_where_the_ids_do(texts: list[bytes], count: int) -> None:
+    ids, width = Ids.of(texts), WORD * count
+    words = ids.last_words(count)
+    ends = np.cumsum([len(text) for text in texts]).tolist()
+    if not texts or min(ends) < width:
+        assert words is None
+    else:
+        body = b"".join(texts)
+        assert words is not None
+        assert [row.tobytes() for row in words] == [body[e - width : e] for e in ends]
+
+
+@QUICK
+@given(
+    st.lists(st.from_regex(rb"[0-9]{1,9}", fullmatch=True) | ALIKE, min_size=1),
+    st.integers(0, 12),
+)
+def test_plain_numbers_have_the_same_keys_in_every_company(
+    texts: list[bytes], room: int
+) -> None:
+    # Alone in a column of plain numbers, or beside an id that is none.
+    among = Ids.of([b"x" * room, *texts, b"no number"]).keys()[1:-1].tolist()
+    ids = Ids.of([b"1" * room, *texts]).take(np.arange(1, len(texts) + 1))
+    assert ids.keys().tolist() == among
+    for text, key in zip(texts, among, strict=True):
+        plain = text.isdigit() and len(text) <= WORD and str(int(text)).encode() == text
+        assert (key < 10**WORD) == plain
+        assert not plain or key == int(text)
+
+
+@QUICK
 @given(st.lists(st.tuples(BYTES | ALIKE, BYTES | ALIKE), max_size=30))
 def test_ids_are_equal_when_their_bytes_are(pairs: list[tuple[bytes, bytes]]) -> None:
     left, right = Ids.of(a for a, _ in pairs), Ids.of(b for _, b in pairs)

@@ -11,7 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falsify_cli.ids import Ids
-from falsify_cli.read.numbers import parse_float, parse_floats, parse_whole_numbers
+from falsify_cli.read.numbers import (
+    _alike_decimals,
+    parse_float,
+    parse_floats,
+    parse_whole_numbers,
+)
 
 QUICK = settings(derandomize=True, deadline=None, max_examples=100)
 
@@ -65,6 +70,65 @@ def test_every_place_of_the_point_is_exact(digits: int) -> None:
     values, good = parse_floats(Ids.of(texts))
     assert good.all()
     assert [bits(v) for v in values.tolist()] == [bits(float(t)) for t in texts]
+
+
+# Fields that "%f" would write, with room before the first; now and then an odd one.
+ALIKE = st.integers(0, 9).flatmap(
+    lambda decimals: st.lists(
+        st.from_regex(
+            rf"[0-9]{{0,9}}{rf'[.][0-9]{{{decimals}}}' if decimals else ''}",
+            fullmatch=True,
+        ),
+        min_size=1,
+    )
+)
+ODD = st.none() | st.sampled_from(
+    [
+        *("-1.5", "+2", "1e3", "1.25", "12345678", "123456789", ".5", "5.", ".", "x"),
+        *(":.000000", "/.000000", "1.00:000", "1.\xe900000", "1 .00000", "1..00000"),
+        *("", "12"),
+    ]
+)
+
+
+@settings(QUICK, max_examples=500)
+@given(ALIKE, ODD, st.integers(0, 20))
+def test_fields_with_equal_decimals_read_as_float_does(
+    texts: list[str], odd: str | None, room: int
+) -> None:
+    texts = [*texts, odd] if odd is not None else texts
+    column = Ids.of(["9" * room, *texts]).take(np.arange(1, len(texts) + 1))
+    values, good = parse_floats(column)
+    for text, value, is_number in zip(texts, values.tolist(), good, strict=True):
+        plain = parse_float(text.encode())
+        assert is_number == (plain is not None)
+        assert plain is None or bits(value) == bits(float(text))
+
+
+@pytest.mark.parametrize(
+    ("texts", "fast"),
+    [
+        (["12.345678", "9.876543"], True),
+        (["12.5", "0.5", "1234567.5"], True),
+        (["10", "9", "12345678"], True),
+        ([".5", "1.5"], True),
+        (["5.", "15."], True),
+        (["1.5", "1.25"], False),
+        (["1.5", "15"], False),
+        (["-1.5", "2.5"], False),
+        (["123456789", "1"], False),
+        (["12345678.5"], False),
+        (["0.12345678"], False),
+        (["."], False),
+        (["1.5", "a.5"], False),
+    ],
+)
+def test_fields_written_alike_are_read_in_one_go(texts: list[str], fast: bool) -> None:
+    column = Ids.of(["9" * 16, *texts]).take(np.arange(1, len(texts) + 1))
+    values = _alike_decimals(column)
+    assert (values is not None) == fast
+    if values is not None:
+        assert values.tolist() == [float(text) for text in texts]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from falsify_cli.ids import Bytes, Ids
 
 _TAB, _LINE_FEED, _RETURN, _BLANK, _HASH = b"\t\n\r #"
 
+_ALL = slice(None)
 _IS_SEPARATOR = np.zeros(256, np.bool_)
 _IS_SEPARATOR[[_TAB, _LINE_FEED, _RETURN, _BLANK]] = True
 
@@ -47,15 +48,15 @@ class Table:
     def __len__(self) -> int:
         return len(self.ends)
 
-    def column(self, number: int) -> Ids:
-        """One field of every record."""
-        ends = np.ascontiguousarray(self.ends[:, number])
+    def column(self, number: int, rows: Ints | slice = _ALL) -> Ids:
+        """One field of every record, or of some."""
+        ends = np.ascontiguousarray(self.ends[rows, number])
         if self.starts is not None:
-            starts = np.ascontiguousarray(self.starts[:, number])
+            starts = np.ascontiguousarray(self.starts[rows, number])
         elif number:
-            starts = self.ends[:, number - 1] + 1
+            starts = self.ends[rows, number - 1] + 1
         else:
-            starts = np.concatenate([[0], self.ends[:-1, -1] + 1])
+            starts = np.concatenate([[0], self.ends[:-1, -1] + 1])[rows]
         return Ids(self.buffer, starts, ends - starts)
 
     def wide(self) -> Ints:
@@ -86,7 +87,11 @@ def cut(
     buffer = np.frombuffer(chunk, np.uint8)
     body = buffer[:-8]
     _check_bytes(chunk, len(body))
-    table = _cut_regular(buffer, body, columns) if header_line < 0 else None
+    table = None
+    # One byte is looked for first: 0.02 ms a megabyte, where two of them take 1.
+    marked = b"#" in chunk and (chunk.startswith(b"#") or b"\n#" in chunk)
+    if header_line < 0 and not marked:
+        table = _cut_regular(buffer, body, columns)
     return table or _cut_any(buffer, body, columns, is_record, header_line)
 
 
@@ -110,27 +115,25 @@ def _check_bytes(chunk: bytes, size: int) -> None:
 def _cut_regular(buffer: Bytes, body: Bytes, columns: int) -> Table | None:
     """Cut a chunk whose every line has exactly these columns, one blank between.
 
-    One scan for bytes <= 32 finds every edge: 0.9 ms a megabyte where the scan for
-    any layout takes 6. None where the chunk is not like that.
+    No line may begin with '#'. One scan for bytes <= 32 finds every edge: 1.2 ms a
+    megabyte where the scan for any layout takes 6. None where the chunk is not like
+    that.
     """
     is_edge = body <= _BLANK
     if is_edge[0] or (is_edge[1:] & is_edge[:-1]).any():
         return None
     edges = np.flatnonzero(is_edge)
     count, rest = divmod(len(edges), columns)
-    wanted = count * (columns - 1)
-    blanks = np.count_nonzero(body == _BLANK)
-    if blanks != wanted:
-        blanks += np.count_nonzero(body == _TAB)
-    if rest or blanks != wanted:
+    # Of the edges nothing but line feeds and tabs may be below a blank.
+    others = np.count_nonzero(body < _BLANK)
+    if others != count:
+        others -= np.count_nonzero(body == _TAB)
+    if rest or others != count:
         return None
     ends = edges.reshape(count, columns)
     if (body[ends[:, -1]] != _LINE_FEED).any():
         return None
-    table = Table(buffer, ends, count)
-    if (body[table.column(0).starts] == _HASH).any():
-        return None
-    return table
+    return Table(buffer, ends, count)
 
 
 def _cut_any(

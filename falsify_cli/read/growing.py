@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from falsify_cli.ids import Keys, PackedKeys
+from falsify_cli.ids import PADDING, Ids, Keys, PackedKeys
 
 T = TypeVar("T", bound=np.generic)
 
@@ -34,14 +34,64 @@ class GrowingColumn(Generic[T]):
         """Add values at the end."""
         end = self._count + len(values)
         if end > len(self._places):
-            more = np.empty(end, self._places.dtype)
-            self._places = np.concatenate([self._places, more])
+            self._move(2 * end, self._places.dtype)
         self._places[self._count : end] = values
         self._count = end
+
+    def shorten(self, count: int) -> None:
+        """Keep only the first values."""
+        self._count = count
+
+    def replace(self, values: npt.NDArray[Any]) -> None:
+        """Have these values instead."""
+        self.shorten(0)
+        self.add(values)
 
     def column(self) -> npt.NDArray[T]:
         """All values so far; a view, to be changed in place if need be."""
         return self._places[: self._count]
+
+    def _move(self, room: int, kind: Any) -> None:
+        # Only what is written: copying the spare places would touch all of them.
+        wider = np.empty(room, kind)
+        wider[: self._count] = self._places[: self._count]
+        self._places = wider
+
+
+class GrowingIds:
+    """A column of ids, in one buffer of their own."""
+
+    def __init__(self) -> None:
+        self._bytes = GrowingColumn(np.uint8)
+        self._bytes.add(np.frombuffer(PADDING, np.uint8))
+        self._starts = GrowingColumn(np.int64)
+        self._lengths = GrowingColumn(np.int64)
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def add(self, ids: Ids) -> None:
+        """Add a copy of ids at the end."""
+        self._append(ids.compact())
+
+    def replace(self, ids: Ids) -> None:
+        """Have these ids instead, some of the present ones."""
+        ids = ids.compact()
+        self._bytes.shorten(len(PADDING))
+        self._starts.shorten(0)
+        self._lengths.shorten(0)
+        self._append(ids)
+
+    def column(self) -> Ids:
+        """All ids so far; a view."""
+        return Ids(self._bytes.column(), self._starts.column(), self._lengths.column())
+
+    def _append(self, ids: Ids) -> None:
+        end = len(self._bytes) - len(PADDING)
+        self._bytes.shorten(end)
+        self._bytes.add(ids.buffer)
+        self._starts.add(ids.starts + end)
+        self._lengths.add(ids.lengths)
 
 
 class GrowingKeys(GrowingColumn[np.uint64]):
@@ -57,10 +107,7 @@ class GrowingKeys(GrowingColumn[np.uint64]):
     def add(self, values: Keys) -> None:
         """Add keys at the end, and widen all when one needs it."""
         if self._places.dtype == np.uint32 and values.max(initial=0) >> np.uint64(32):
-            # Only what is written: copying the spare places would touch all of them.
-            wide = np.empty(max(len(self._places) // 2, self._count), np.uint64)
-            wide[: self._count] = self._places[: self._count]
-            self._places = wide
+            self._move(max(len(self._places) // 2, self._count), np.uint64)
         super().add(values)
 
     def column(self) -> PackedKeys:  # type: ignore[override]

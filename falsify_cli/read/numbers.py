@@ -16,7 +16,9 @@ from falsify_cli.words import (
     below_first_point,
     bytes_in,
     digit_values,
+    last_digits,
     padded_with_zeros,
+    spelled,
 )
 
 # ASCII digits only: Python's float also takes '1_0', 'infinity' and Arabic digits,
@@ -28,7 +30,7 @@ _NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _EXACT_DIGITS = 15
 _POWERS = 10.0 ** np.arange(2 * WORD + _EXACT_DIGITS)
 
-_PLUS, _MINUS = b"+-"
+_PLUS, _MINUS, _POINT = b"+-."
 
 
 def parse_float(text: bytes) -> float | None:
@@ -45,6 +47,9 @@ def parse_floats(fields: Ids) -> tuple[Floats, Bools]:
 
     Returns (n,) values and (n,) whether each field is a number at all.
     """
+    alike = _alike_decimals(fields)
+    if alike is not None:
+        return alike, np.ones(len(fields), np.bool_)
     values, done = _plain_decimals(fields)
     good = done.copy()
     for index in np.flatnonzero(~done).tolist():
@@ -53,6 +58,40 @@ def parse_floats(fields: Ids) -> tuple[Floats, Bools]:
             values[index] = value
             good[index] = True
     return values, good
+
+
+def _alike_decimals(fields: Ids) -> Floats | None:
+    """Read a column whose every field has as many decimals as the first has.
+
+    That is how "%f" and whole numbers are written: with the point at one and the same
+    distance from the end, 26,000 fields take 0.5 ms where _plain_decimals takes 1.3.
+    Eight digits at most and no sign; None where any field is otherwise.
+    """
+    if not len(fields):
+        return None
+    first = fields.bytes_at(0)
+    decimals = len(first) - 1 - first.find(b".") if b"." in first else 0
+    counts = fields.lengths - (b"." in first)
+    if counts.max() > WORD or counts.min() < max(decimals, 1) or decimals == WORD:
+        return None
+    words = fields.last_words(2)
+    if words is None:
+        return None
+    before, last = words.T
+    if b"." in first:
+        whole = LOW_BYTES[WORD - decimals]
+        there = np.uint64(8 * (WORD - 1 - decimals))
+        unlike = (last ^ (np.uint64(_POINT) << there)) & (LOW_BYTES[1] << there)
+        if unlike.any():
+            return None
+        moved = (last << np.uint64(8)) | (before >> np.uint64(56))
+        last = (last & ~whole) | (moved & whole)
+    digits = last_digits(last, counts)
+    if digits is None:
+        return None
+    # As signed integers: numpy converts those five times as fast.
+    values: Floats = spelled(digits).view(np.int64) / _POWERS[decimals]
+    return values
 
 
 def _plain_decimals(fields: Ids) -> tuple[Floats, Bools]:

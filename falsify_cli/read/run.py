@@ -12,10 +12,11 @@ from falsify_cli.columns import stretch_starts
 from falsify_cli.errors import InputError
 from falsify_cli.ids import Ids
 from falsify_cli.read.facts import FileFacts
+from falsify_cli.read.kept_lines import top_of_segments
 from falsify_cli.read.layout import RUN_LAYOUTS
 from falsify_cli.read.lines import Text, open_text
 from falsify_cli.read.mapping import columns_of, parse_json
-from falsify_cli.read.run_block import KEEP_ALL, Keep, parse_block, top_of_segments
+from falsify_cli.read.run_block import KEEP_ALL, Keep, parse_block
 from falsify_cli.read.run_parts import Run, RunParts
 from falsify_cli.read.source import Source, opened
 
@@ -50,18 +51,20 @@ def run_of_mapping(
 
 def _read_text(text: Text, keep: Keep, threads: int) -> Run:
     layout, source = text.opening.layout, text.source
-    parts = RunParts()
+    parts = RunParts(keep.depth)
     for before, block in text.blocks(
         partial(parse_block, layout=layout, keep=keep), threads
     ):
         parts.add(before, block)
-    text.refuse_header_that_is_a_record(parts.codes)
+        del block
     notes = text.notes(parts.oddities)
     if not parts.records + parts.dropped:
         raise InputError(f"{source.name}: the file is empty: no record in it")
     lines = parts.records + parts.dropped
     facts = FileFacts(source.name, lines, source.sha256, notes)
-    return parts.run(facts)
+    run = parts.run(facts)
+    text.refuse_header_that_is_a_record(run.queries)
+    return run
 
 
 def _assemble_mapping(

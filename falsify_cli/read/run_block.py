@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from falsify_cli.columns import Floats, Ints
-from falsify_cli.ids import Ids, Keys, number
+from falsify_cli.ids import Ids, Keys
 from falsify_cli.read.fields import FaultyLineError, Table
+from falsify_cli.read.kept_lines import top_of_segments
 from falsify_cli.read.layout import Layout, shown
 from falsify_cli.read.lines import not_a_number
 from falsify_cli.read.numbers import parse_float, parse_floats
@@ -30,17 +31,16 @@ class RunBlock:
     """One chunk's records: segments of one query each, and the lines kept of them.
 
     lines: (records,) line numbers in the chunk, None where every line is a record.
-    segment_queries: (segments,) index into queries. segment_starts: (segments,) in
-    records. kept_queries: (kept,) index into queries.
+    queries: (segments,) ids. starts: (segments,) in records. segments: (kept,) index
+    into queries. Ids still stand in the chunk.
     """
 
     line_count: int
     lines: Ints | None
     keys: Keys
-    queries: list[str]
-    segment_queries: Ints
-    segment_starts: Ints
-    kept_queries: Ints
+    queries: Ids
+    starts: Ints
+    segments: Ints
     documents: Ids
     scores: Floats
     ranks: Floats
@@ -62,18 +62,16 @@ def parse_block(table: Table, layout: Layout, keep: Keep) -> RunBlock:
     if len(rows) < len(table):
         lines = rows if lines is None else lines[rows]
     starts = queries.stretches()
-    numbers, firsts = number(queries.take(starts))
     top = top_of_segments(scores, starts, keep.depth)
     segment = np.searchsorted(starts, top, side="right") - 1
     return RunBlock(
         table.line_count,
         lines,
         documents.keys(),
-        queries.take(starts[firsts]).compact().to_list(),
-        numbers,
+        queries.take(starts),
         starts,
-        numbers[segment],
-        documents.take(top).compact(),
+        segment,
+        documents.take(top),
         scores[top],
         _ranks(table, layout, rows[top]),
         len(table) - len(rows),
@@ -117,32 +115,5 @@ def _ranks(table: Table, layout: Layout, rows: Ints) -> Floats:
     if layout.rank is None:
         return np.full(len(rows), np.nan)
     # A plain number is its own key, and any other key is larger.
-    ranks = table.column(layout.rank).take(rows).keys()
+    ranks = table.column(layout.rank, rows).keys()
     return np.where(ranks >> np.uint64(32) == 0, ranks, np.nan)
-
-
-def top_of_segments(scores: Floats, starts: Ints, depth: int | None) -> Ints:
-    """The records that could be among the top depth of their segment, in file order.
-
-    Ties with the last of them stay, also those that only single precision makes:
-    the document ids that break them are looked at later. A record outside the top
-    of its segment is outside the top of its query.
-    """
-    count = len(scores)
-    lengths = np.diff(starts, append=count)
-    long = lengths > (depth or count)
-    if depth is None or not long.any():
-        return np.arange(count)
-    order = None
-    falling = scores[1:] <= scores[:-1]
-    falling[starts[1:] - 1] = True
-    if not falling.all():
-        segment = np.repeat(np.arange(len(starts)), lengths)
-        order = np.lexsort((-scores, segment))
-        scores = scores[order]
-    with np.errstate(over="ignore"):
-        single = scores.astype(np.float32)
-    last = np.full(len(starts), -np.inf, np.float32)
-    last[long] = single[starts[long] + depth - 1]
-    kept = np.flatnonzero(single >= np.repeat(last, lengths))
-    return kept if order is None else np.sort(order[kept])

@@ -11,12 +11,14 @@ from typing import NoReturn
 import numpy as np
 
 from falsify_cli import defaults
-from falsify_cli.columns import Floats, Ints, stretch_starts
+from falsify_cli.columns import Floats, Ints, stretch_starts, sums_at
 from falsify_cli.errors import InputError
-from falsify_cli.ids import PADDING, Ids, PackedKeys, mixed
+from falsify_cli.ids import Ids, Keys, PackedKeys, mixed
 from falsify_cli.read.facts import FileFacts
 from falsify_cli.read.growing import GrowingColumn, GrowingKeys
+from falsify_cli.read.kept_lines import KeptLines
 from falsify_cli.read.layout import shown
+from falsify_cli.read.numbering import Numbering
 from falsify_cli.read.run_block import RunBlock
 from falsify_cli.read.source import opened
 from falsify_cli.words import WORD
@@ -51,37 +53,29 @@ class Run:
 class RunParts:
     """The blocks of one file, put together as they come.
 
-    codes: the number of every query so far. records, dropped: lines so far, taken
-    and left out. oddities: notes on the layout, each once.
+    records, dropped: lines so far, taken and left out. oddities: notes on the
+    layout, each once.
     """
 
-    def __init__(self) -> None:
-        self.codes: dict[str, int] = {}
+    def __init__(self, depth: int | None) -> None:
         self.oddities: dict[str, None] = {}
         self.records = 0
         self.dropped = 0
         self._keys = GrowingKeys()
-        self._segment_codes = GrowingColumn(np.int64)
+        self._queries = Numbering()
+        self._segment_queries = GrowingColumn(np.int64)
         self._segment_starts = GrowingColumn(np.int64)
-        self._queries = GrowingColumn(np.int64)
-        self._document_bytes = GrowingColumn(np.uint8)
-        self._document_lengths = GrowingColumn(np.int64)
-        self._scores = GrowingColumn(np.float64)
-        self._ranks = GrowingColumn(np.float64)
+        self._kept = KeptLines(depth)
         self._places: list[tuple[int, int, Ints | None]] = []
 
     def add(self, before: int, block: RunBlock) -> None:
         """Add the block that begins behind so many lines."""
-        codes = np.array(
-            [self.codes.setdefault(q, len(self.codes)) for q in block.queries], np.int64
+        queries = self._queries.numbers(block.queries)
+        self._segment_queries.add(queries)
+        self._segment_starts.add(block.starts + self.records)
+        self._kept.add(
+            queries[block.segments], block.documents, block.scores, block.ranks
         )
-        self._segment_codes.add(codes[block.segment_queries])
-        self._segment_starts.add(block.segment_starts + self.records)
-        self._queries.add(codes[block.kept_queries])
-        self._document_bytes.add(block.documents.buffer[:-WORD])
-        self._document_lengths.add(block.documents.lengths)
-        self._scores.add(block.scores)
-        self._ranks.add(block.ranks)
         self._places.append((self.records, before, block.lines))
         self._keys.add(block.keys)
         self.records += len(block.keys)
@@ -91,22 +85,19 @@ class RunParts:
     def run(self, facts: FileFacts) -> Run:
         """Join everything; raises InputError for a document listed twice."""
         keys = self._keys.column()
-        codes, starts = self._segment_codes.column(), self._segment_starts.column()
+        queries = self._segment_queries.column()
+        starts = self._segment_starts.column()
         lengths = np.diff(starts, append=self.records)
-        repetition = _first_repetition(keys, codes, starts, lengths)
+        repetition = _first_repetition(keys, queries, starts, lengths)
         if repetition is not None:
             self._refuse(facts.name or "run", *repetition)
         keys.sort()
-        self._document_bytes.add(np.frombuffer(PADDING, np.uint8))
-        buffer = self._document_bytes.column()
+        listed = sums_at(queries, lengths, len(self._queries))
         return Run(
             facts,
-            list(self.codes),
-            np.bincount(codes, lengths, len(self.codes)).astype(np.int64),
-            self._queries.column(),
-            Ids.packed(buffer, self._document_lengths.column()),
-            self._scores.column(),
-            self._ranks.column(),
+            self._queries.ids().to_list(),
+            listed.astype(np.int64),
+            *self._kept.columns(),
             keys,
             self.dropped,
         )
@@ -137,28 +128,28 @@ def _line_of(name: str, number: int) -> str:
 
 
 def _first_repetition(
-    keys: PackedKeys, codes: Ints, starts: Ints, lengths: Ints
+    keys: PackedKeys, queries: Ints, starts: Ints, lengths: Ints
 ) -> tuple[int, int] | None:
     """The first two records of one query with one document.
 
     Where every query stands in one piece the pairs are sorted batch by batch, so
     that they are never all in memory; a scattered file takes one large batch.
     """
-    firsts = stretch_starts(codes)
-    scattered = len(firsts) > int(codes.max(initial=-1)) + 1
+    firsts = stretch_starts(queries)
+    scattered = len(firsts) > int(queries.max(initial=-1)) + 1
     if scattered:
-        borders = np.array([0, len(codes)])
+        borders = np.array([0, len(queries)])
     else:
         batches = stretch_starts(starts[firsts] // _BATCH)
-        borders = np.append(firsts[batches], len(codes))
+        borders = np.append(firsts[batches], len(queries))
     for low, high in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
         offset = int(starts[low])
-        query = np.repeat(codes[low:high], lengths[low:high])
+        query = np.repeat(queries[low:high], lengths[low:high])
         mine = keys[offset : offset + len(query)]
-        pairs = mine ^ mixed(query.astype(np.uint64) + np.uint64(1))
-        ordered = np.sort(pairs)
+        ordered = _pairs(query, mine)
+        ordered.sort()
         for pair in ordered[1:][ordered[1:] == ordered[:-1]]:
-            same = np.flatnonzero(pairs == pair)
+            same = np.flatnonzero(_pairs(query, mine) == pair)
             # The two keys of a pair are compared as such: their mixture may collide.
             first = same[0]
             again = (query[same] == query[first]) & (mine[same] == mine[first])
@@ -166,3 +157,11 @@ def _first_repetition(
                 one, two = same[again][:2].tolist()
                 return offset + one, offset + two
     return None
+
+
+def _pairs(queries: Ints, documents: PackedKeys) -> Keys:
+    """(n,) one key for each pair; beside each other where both fit, else mixed."""
+    numbers = queries.view(np.uint64)
+    if documents.dtype == np.uint32 and int(queries.max(initial=0)) < 1 << 32:
+        return (numbers << np.uint64(32)) | documents
+    return documents ^ mixed(numbers + np.uint64(1))

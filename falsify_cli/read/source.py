@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import lzma
+import select
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -138,28 +139,33 @@ class _Tap(io.RawIOBase):
 
         A pipe may hand them on one at a time.
         """
-        while len(self._ahead) < size and (more := self._read(size)):
-            self._ahead += more
+        more = bytearray(size)
+        while len(self._ahead) < size and (got := self._read_into(memoryview(more))):
+            self._ahead += more[:got]
         return self._ahead[:size]
 
     def readinto(self, buffer: Any) -> int:
-        more, self._ahead = self._ahead or self._read(len(buffer)), b""
-        view = memoryview(buffer)[: len(more)]
-        view[:] = more[: len(view)]
-        self._ahead = more[len(view) :]
+        view = memoryview(buffer)
+        if not self._ahead:
+            return self._read_into(view)
+        view = view[: len(self._ahead)]
+        view[:] = self._ahead[: len(view)]
+        self._ahead = self._ahead[len(view) :]
         return len(view)
 
-    def _read(self, size: int) -> bytes:
+    def _read_into(self, view: memoryview) -> int:
         # The unbuffered layer, so that a pipe's bytes are handed on as they come.
         raw: Any = getattr(self._stream, "raw", self._stream)
         try:
-            data: bytes = raw.read(size) or b""
+            # None says that a pipe which does not block has nothing yet.
+            while (size := raw.readinto(view)) is None:
+                select.select([raw], [], [])
         except OSError as error:
             message = f"{self._name}: cannot be read: {error.strerror}"
             raise InputError(message) from error
         if self.hash is not None:
-            self.hash.update(data)
-        return data
+            self.hash.update(view[:size])
+        return int(size)
 
 
 class _Decompressor(Protocol):
