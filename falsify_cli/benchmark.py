@@ -10,7 +10,8 @@ from falsify_cli import defaults
 from falsify_cli.columns import Bools, Floats, Ints, stretch_starts
 from falsify_cli.diagnose import Meeting, meeting
 from falsify_cli.errors import InputError
-from falsify_cli.ids import Ids, Keys, PackedKeys, Vocabulary
+from falsify_cli.ids import Ids, PackedKeys, Vocabulary
+from falsify_cli.key_table import Keys
 from falsify_cli.read import FileFacts, Qrels, Run
 
 # Ids of each side that are tried in other spellings: 0.01 s of Python.

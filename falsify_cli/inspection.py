@@ -15,7 +15,7 @@ from falsify_cli.interval import Groups
 from falsify_cli.judgement import BenchmarkFacts, Judgement, Parameters, Result
 from falsify_cli.metrics import KERNELS, Metric, companion_of
 from falsify_cli.notices import paraphrase_notice, resampling_notice
-from falsify_cli.nulls.marginals import label_weights
+from falsify_cli.nulls.marginals import label_counts
 from falsify_cli.power import least_gap, queries_for
 from falsify_cli.read import FileFacts
 from falsify_cli.systems import Ground, ideal_lists
@@ -191,16 +191,16 @@ def inspect(ground: Ground) -> Inspection:
 
 def _labels(ground: Ground) -> Labels:
     gold = ground.gold
-    documents, weights = label_weights(gold)
-    first = int(np.argmax(weights))
+    documents, counts = label_counts(gold)
+    first = int(np.argmax(counts))
     asked = int((gold.sets >= 0).sum())
-    memberships = int(gold.query_sizes.sum())
+    weights = counts / counts.sum()
     return Labels(
         len(gold.sizes),
         int(gold.multiplicities.max()),
         len(documents),
         ground.qrels.vocabulary.ids[int(documents[first])],
-        float(weights[first]) * memberships / asked,
+        float(counts[first] / asked),
         float(1 / (weights**2).sum()),
     )
 

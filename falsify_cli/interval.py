@@ -82,7 +82,10 @@ def intervals(
     """
     count, queries = len(groups.sizes), len(groups.codes)
     sums = [sums_at(groups.codes, d, count) for d in differences]
-    mean_size = queries / count
+    # Nulls that coincide have the same differences: those are resampled once.
+    first = [next(i for i, s in enumerate(sums) if np.array_equal(s, t)) for t in sums]
+    used = sorted(set(first))
+    mean_size, alone = queries / count, queries == count
     rows = rows_of(n_boot, count)
     rng = stream(seed, TAG_WEIGHTS)
     lows: list[list[Floats]] = [[] for _ in sums]
@@ -93,19 +96,24 @@ def intervals(
         weights = weights[:, :count]
         # A product and a sum by row, not a matrix product: BLAS adds in an order
         # that depends on the machine and on its threads.
-        total = (weights * groups.sizes).sum(axis=1) + imaginary
-        for place, by_group in enumerate(sums):
-            weighted = (weights * by_group).sum(axis=1)
+        total = weights.sum(axis=1) if alone else (weights * groups.sizes).sum(axis=1)
+        total += imaginary
+        for place in used:
+            weighted = (weights * sums[place]).sum(axis=1)
             lows[place].append((weighted - imaginary) / total)
             highs[place].append((weighted + imaginary) / total)
     rank = end_rank(rows, alpha)
     level = 1 - 2 * alpha / ENDS
-    return [
-        _interval(
-            np.sort(np.concatenate(low)), np.sort(np.concatenate(high)), rank, level
+    found = {
+        place: _interval(
+            np.sort(np.concatenate(lows[place])),
+            np.sort(np.concatenate(highs[place])),
+            rank,
+            level,
         )
-        for low, high in zip(lows, highs, strict=True)
-    ]
+        for place in used
+    }
+    return [found[place] for place in first]
 
 
 def _interval(lows: Floats, highs: Floats, rank: int, level: float) -> Interval:

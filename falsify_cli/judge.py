@@ -258,7 +258,7 @@ def _results(
     progress: Progress,
 ) -> dict[Metric, Result]:
     """Draw, resample and decide; one set of weights serves all metrics."""
-    done, steps = count(1), len(gradings) * len(LETTERS)
+    done, steps = count(1), len(LETTERS)
     together = null_models_together(
         list(gradings.values()),
         parameters.n_boot,

@@ -22,7 +22,7 @@ from falsify_cli.judge import QrelsInput, judge
 from falsify_cli.judgement import Judgement, Parameters
 from falsify_cli.metrics import Metric, parse_metric
 from falsify_cli.nulls.draws import blocks, stream
-from falsify_cli.nulls.marginals import label_weights
+from falsify_cli.nulls.marginals import label_counts
 from falsify_cli.nulls.random_lists import different_numbers
 from falsify_cli.read import (
     Qrels,
@@ -236,8 +236,8 @@ def partly_ideal_lists(
 
 def popular_lists(ground: Ground) -> DocumentLists:
     """The documents that are relevant most often, the same for every query."""
-    documents, weights = label_weights(ground.gold)
-    best = documents[np.lexsort((documents, -weights))][: ground.depth]
+    documents, counts = label_counts(ground.gold)
+    best = documents[np.lexsort((documents, -counts))][: ground.depth]
     return [best] * len(ground)
 
 
@@ -247,11 +247,11 @@ def sampled_lists(ground: Ground, seed: int) -> DocumentLists:
     Without replacement: the smallest of exponentials divided by the weights come
     in the order in which one draw after another would (Efraimidis & Spirakis, 2006).
     """
-    documents, weights = label_weights(ground.gold)
+    documents, counts = label_counts(ground.gold)
     depth, rng = min(ground.depth, len(documents)), stream(seed, TAG_SAMPLED)
     lists: list[Ints] = []
     for block in blocks(len(ground), len(documents)):
-        times = rng.standard_exponential((block, len(documents))) / weights
+        times = rng.standard_exponential((block, len(documents))) / counts
         first = np.argpartition(times, depth - 1, axis=1)[:, :depth]
         order = np.argsort(np.take_along_axis(times, first, axis=1), axis=1)
         lists += list(documents[np.take_along_axis(first, order, axis=1)])

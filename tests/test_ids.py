@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from falsify_cli.ids import LONG, Ids, Keys, Vocabulary, mixed, number
+from falsify_cli.ids import LONG, Ids, Vocabulary, number
+from falsify_cli.key_table import Keys, mixed
 from falsify_cli.words import WORD
 
 QUICK = settings(derandomize=True, deadline=None, max_examples=50)

@@ -15,7 +15,7 @@ PACKAGE = "falsify_cli"
 
 # The modules of the package, lowest first: each imports only what stands above it.
 LAYERS = (
-    *("errors", "defaults", "version", "columns", "words", "ids"),
+    *("errors", "defaults", "version", "columns", "words", "key_table", "ids"),
     *("read.numbers", "read.source", "read.fields", "read.layout", "read.lines"),
     *("read.mapping", "read.facts", "read.growing", "read.numbering"),
     *("read.kept_lines", "read.run_block"),

@@ -21,25 +21,38 @@ from tiny import METRICS, Case, Qrels, Run, cases, graded, random_case
 
 from falsify_cli import defaults
 from falsify_cli.errors import InternalError
+from falsify_cli.grading import Grading
 from falsify_cli.nulls import (
     Null,
     _check,
     draws,
+    marginals,
     null_models,
     p_value,
     random_lists,
     relabelled,
 )
 from falsify_cli.nulls.draws import permutations, stream
-from falsify_cli.nulls.marginals import matched
-from falsify_cli.nulls.random_lists import (
-    different_numbers,
-    hypergeometric,
-    retrieved_at_random,
-)
-from falsify_cli.nulls.relabelled import permuted, uniform
+from falsify_cli.nulls.random_lists import different_numbers, hypergeometric
 
 stats: Any = pytest.importorskip("scipy.stats")
+
+
+def permuted(grading: Grading, n_boot: int, seed: int) -> Null:
+    return relabelled.permuted([grading], n_boot, seed)[0]
+
+
+def uniform(grading: Grading, n_boot: int, seed: int) -> Null:
+    return relabelled.uniform([grading], n_boot, seed)[0]
+
+
+def retrieved_at_random(grading: Grading, n_boot: int, seed: int) -> Null:
+    return random_lists.retrieved_at_random([grading], n_boot, seed)[0]
+
+
+def matched(grading: Grading, n_boot: int, seed: int) -> Null:
+    return marginals.matched([grading], n_boot, seed)[0]
+
 
 BUILDERS = {"A": permuted, "B": uniform, "C": retrieved_at_random, "D": matched}
 # Metrics under which D has no closed form on several gold documents a query.

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falsify_cli.errors import InputError
-from falsify_cli.ids import mixed
+from falsify_cli.key_table import mixed
 from falsify_cli.read import Keep, Run, read_run
 
 QUICK = settings(derandomize=True, deadline=None, max_examples=50)

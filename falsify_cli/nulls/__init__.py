@@ -17,7 +17,7 @@ from falsify_cli.grading import Grading
 from falsify_cli.nulls.draws import Null, p_value
 from falsify_cli.nulls.marginals import capped_queries, matched
 from falsify_cli.nulls.random_lists import retrieved_at_random
-from falsify_cli.nulls.relabelled import permuted_together, uniform
+from falsify_cli.nulls.relabelled import permuted, uniform
 
 __all__ = [
     "Null",
@@ -47,21 +47,16 @@ def null_models_together(
 ) -> list[Nulls]:
     """Build all four nulls of each metric over the same queries.
 
-    n_boot: draws of each. tick: called after each null, to show progress.
+    n_boot: draws of each. tick: called after each of the four, to show progress.
     Raises InternalError where draws and closed form of a null disagree.
     """
-    found: list[Nulls] = []
-    for a in permuted_together(gradings, n_boot, seed):
+    by_letter = []
+    for build in (permuted, uniform, retrieved_at_random, matched):
+        by_letter.append(build(gradings, n_boot, seed))
         tick()
-        grading = gradings[len(found)]
-        rest = []
-        for build in (uniform, retrieved_at_random, matched):
-            rest.append(build(grading, n_boot, seed))
-            tick()
-        b, c, d = rest
-        for null in (a, b, c, d):
-            _check(null, len(grading))
-        found.append((a, b, c, d))
+    found: list[Nulls] = list(zip(*by_letter, strict=True))
+    for null in (null for nulls in found for null in nulls):
+        _check(null, len(gradings[0]))
     return found
 
 

@@ -10,10 +10,11 @@ own number of relevant documents.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from falsify_cli.columns import Bools, Floats, Ints, sums_at
 from falsify_cli.gold import Gold
@@ -25,43 +26,49 @@ from falsify_cli.nulls.draws import (
     TAG_D_POINTS,
     TAG_D_SLOTS,
     Null,
+    Tally,
     blocks,
-    finished,
     permutations,
-    spread,
     stream,
+    true_places,
 )
 from falsify_cli.nulls.relabelled import column_differences
+
+Counts = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Labels:
     """The labels, and the lines of the run's lists on which one stands.
 
-    weights: (L,) w_l, summing to 1. queries, ranks, labels: (h,) of each line, by
+    counts: (L,) gold sets that hold each. queries, ranks, labels: (h,) of each line, by
     query and rank, where the query has gold. listed: (h,) whether the line is in
     the list, or stands for a judged document that is not. sizes: (N,) labels a
     query draws.
     """
 
-    weights: Floats
+    counts: Ints
     queries: Ints
     ranks: Ints
     labels: Ints
     listed: Bools
     sizes: Ints
 
+    def __len__(self) -> int:
+        """The longer of labels and lines."""
+        return max(len(self.counts), len(self.queries))
+
     @classmethod
     def of(cls, grading: Grading) -> _Labels:
         gold, lines = grading.gold, grading.lines
-        documents, weights = label_weights(gold)
+        documents, counts = label_counts(gold)
         label_of = np.full(grading.vocabulary_size, -1)
         label_of[documents] = np.arange(len(documents))
         sizes = gold.query_sizes
         labels = label_of[lines.codes]
         lines = lines.take(np.flatnonzero((labels >= 0) & (sizes[lines.queries] > 0)))
         return cls(
-            weights,
+            counts,
             lines.queries,
             lines.ranks,
             label_of[lines.codes],
@@ -70,30 +77,44 @@ class _Labels:
         )
 
 
-def label_weights(gold: Gold) -> tuple[Ints, Floats]:
-    """(L,) the documents that are gold for some query, and w_l, summing to 1."""
+def label_counts(gold: Gold) -> tuple[Ints, Ints]:
+    """(L,) the documents that are gold for some query, and for how many queries."""
     times = gold.multiplicities[gold.owners]
-    counts = np.bincount(gold.documents, times)
+    counts = np.bincount(gold.documents, times).astype(np.int64)
     documents = np.flatnonzero(counts)
-    return documents, counts[documents] / counts.sum()
+    return documents, counts[documents]
 
 
 def capped_queries(gold: Gold) -> int:
     """Queries for which some label comes out rarer than it should: g * w_l > 1."""
-    _, weights = label_weights(gold)
-    return int((gold.query_sizes * weights.max() > 1 + 1e-12).sum())
+    _, counts = label_counts(gold)
+    return int((gold.query_sizes * counts.max() > counts.sum()).sum())
 
 
-def matched(grading: Grading, n_boot: int, seed: int) -> Null:
+def matched(gradings: Sequence[Grading], n_boot: int, seed: int) -> list[Null]:
     """Null D: marginal-matched labels."""
-    labels = _Labels.of(grading)
-    of_query = _expected(grading, labels)
-    differences = None
-    if (labels.sizes == 1).all():
-        # One label a query: the null is A's, and so is its column term.
-        differences = column_differences(grading)
-    drawn = _draws(grading, labels, n_boot, seed)
-    return finished("D", grading, drawn, of_query, differences)
+    count = len(gradings[0])
+    labels = [_Labels.of(grading) for grading in gradings]
+    drawings = [
+        _Drawing(grading, mine, seed)
+        for grading, mine in zip(gradings, labels, strict=True)
+    ]
+    tallies = [
+        Tally("D", grading, _expected(grading, mine), _differences(grading, mine))
+        for grading, mine in zip(gradings, labels, strict=True)
+    ]
+    points_rng = stream(seed, TAG_D_POINTS)
+    for block in blocks(n_boot, max(count, *map(len, labels))):
+        points = points_rng.random((block, count))
+        for drawing, tally in zip(drawings, tallies, strict=True):
+            tally.add(drawing.scores(points), block)
+    return [tally.null() for tally in tallies]
+
+
+def _differences(grading: Grading, labels: _Labels) -> Floats | None:
+    """One label a query: the null is A's, and so is its column term."""
+    every = (labels.sizes == 1).all()
+    return column_differences(grading) if every else None
 
 
 def _expected(grading: Grading, labels: _Labels) -> Floats | None:
@@ -107,7 +128,8 @@ def _expected(grading: Grading, labels: _Labels) -> Floats | None:
     if kernel is None or not (single or kernel.linear):
         return None
     gold, queries = grading.gold, labels.queries
-    chances = np.minimum(1.0, labels.sizes[queries] * labels.weights[labels.labels])
+    weights = labels.counts / labels.counts.sum()
+    chances = np.minimum(1.0, labels.sizes[queries] * weights[labels.labels])
     sets = gold.sets[queries]
     means = sums_at(gold.owners, gold.grades, len(gold.sizes)) / gold.sizes
     # Every label for itself: the lines of a list are cells of their own.
@@ -117,52 +139,62 @@ def _expected(grading: Grading, labels: _Labels) -> Floats | None:
     return sums_at(queries, chances * scores, len(grading))
 
 
-def _draws(
-    grading: Grading, labels: _Labels, n_boot: int, seed: int
-) -> Iterator[Floats]:
-    """Yield blocks of (b, N) scores; only the labels on listed lines are looked at."""
-    count, gold = len(grading), grading.gold
-    points_rng = stream(seed, TAG_D_POINTS)
-    orders_rng, slots_rng = stream(seed, TAG_D_ORDERS), stream(seed, TAG_D_SLOTS)
-    graded = gold.mixed.any()
-    sizes = labels.sizes[labels.queries]
-    width = max(count, len(labels.queries), len(labels.weights))
-    for block in blocks(n_boot, width):
-        lows, highs = _intervals(labels, block, orders_rng)
-        points = points_rng.random((block, count))[:, labels.queries]
-        slots = np.ceil(sizes * lows - points)
-        draw, line = np.nonzero(slots < sizes * highs - points)
+class _Drawing:
+    """Draws of labels under one metric; only those on listed lines are looked at."""
+
+    def __init__(self, grading: Grading, labels: _Labels, seed: int) -> None:
+        self._grading, self._labels = grading, labels
+        self._several = (labels.sizes > 1).any()
+        self._orders = stream(seed, TAG_D_ORDERS)
+        self._slots = stream(seed, TAG_D_SLOTS)
+        # Where no query draws two labels one order does for all draws.
+        self._intervals = _at_lines(labels, np.cumsum(labels.counts)[None, :])
+
+    def scores(self, points: Floats) -> tuple[Ints, Floats]:
+        """The cells that score, and their scores; points: (b, N), where each begins."""
+        labels, gold, (block, count) = self._labels, self._grading.gold, points.shape
+        lows, highs = self._intervals
+        if self._several:
+            ends = _in_random_order(labels, block, self._orders)
+            lows, highs = _at_lines(labels, ends)
+        points = points.take(labels.queries, axis=1)
+        # The first of the query's points that does not fall before the interval.
+        slots = np.ceil(lows - points)
+        draw, line = true_places(slots < highs - points)
         queries = labels.queries[line]
         sets = gold.sets[queries]
         places = gold.starts[sets]
-        if graded:
-            turns = slots_rng.random((block, count)) * labels.sizes
+        if gold.mixed.any():
+            turns = self._slots.random((block, count)) * labels.sizes
             slot = slots[draw, line] + np.floor(turns)[draw, queries]
             places = places + (slot % labels.sizes[queries]).astype(np.int64)
         cells = draw * count + queries
         hits = Hits(cells, labels.ranks[line], gold.grades[places])
-        yield spread(grading.scorer(hits, queries, sets), block, count)
+        return self._grading.scorer(hits, queries, sets)
 
 
-def _intervals(
-    labels: _Labels, block: int, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Where the interval of every line's label begins and ends, in b random orders.
+def _in_random_order(labels: _Labels, block: int, rng: np.random.Generator) -> Counts:
+    """(b, L) where the interval of every label ends, in b random orders of them.
 
-    Returns two of (b, h); of (1, h) where no query draws two labels, since then the
-    order does not matter and one serves all draws.
+    In whole numbers, of half the bytes: they add up four times as fast as fractions.
     """
-    count = len(labels.weights)
-    if (labels.sizes <= 1).all():
-        ends = np.cumsum(labels.weights)[None, :]
-        ends[0, -1] = 1.0
-    else:
-        orders = permutations(rng, block, count)
-        in_order = np.cumsum(labels.weights[orders], axis=1)
-        in_order[:, -1] = 1.0
-        ends = np.empty_like(in_order)
-        # Flat places: np.put_along_axis takes twice as long.
-        orders += np.arange(block)[:, None] * count
-        ends.reshape(-1)[orders] = in_order
-    highs = ends[:, labels.labels]
-    return highs - labels.weights[labels.labels], highs
+    counts = labels.counts.astype(np.int32)
+    orders = permutations(rng, block, len(counts))
+    in_order = np.cumsum(counts.take(orders), axis=1, dtype=np.int32)
+    ends = np.empty_like(in_order)
+    # Flat places: np.put_along_axis takes twice as long.
+    orders += np.arange(block)[:, None] * len(counts)
+    ends.reshape(-1)[orders] = in_order
+    return ends
+
+
+def _at_lines(labels: _Labels, ends: Counts | Ints) -> tuple[Floats, Floats]:
+    """Where every line's label begins and ends, its query's points being 1 apart.
+
+    ends: (b, L) of the labels' intervals, of all their counts. Returns two of (b, h).
+    """
+    sizes, total = labels.sizes[labels.queries], labels.counts.sum()
+    highs = ends.take(labels.labels, axis=1).astype(np.float64)
+    lows = highs - labels.counts[labels.labels]
+    # The product is whole: the last interval ends at the query's size exactly.
+    return lows * sizes / total, highs * sizes / total

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +18,8 @@ from falsify_cli.nulls.draws import (
     TAG_C_OTHERS,
     TAG_C_RANKS,
     Null,
+    Tally,
     blocks,
-    finished,
-    spread,
     stream,
 )
 
@@ -28,35 +27,53 @@ from falsify_cli.nulls.draws import (
 _LARGEST_DECK = 1 << 16
 
 
-def retrieved_at_random(grading: Grading, n_boot: int, seed: int) -> Null:
+def retrieved_at_random(
+    gradings: Sequence[Grading], n_boot: int, seed: int
+) -> list[Null]:
     """Null C: each list is replaced by documents drawn uniformly from the corpus."""
-    of_query = expected_random_retrieval(grading)
-    return finished("C", grading, _random_lists(grading, n_boot, seed), of_query)
-
-
-def _random_lists(grading: Grading, n_boot: int, seed: int) -> Iterator[Floats]:
-    """Yield blocks of (b, N) scores of random lists; only their hits are made."""
-    count, gold = len(grading), grading.gold
-    tables = _HitCounts.of(gold.query_sizes, grading.list_lengths, grading.corpus)
+    count = len(gradings[0])
+    lists = [_RandomLists(grading, seed) for grading in gradings]
+    tallies = [
+        Tally("C", grading, expected_random_retrieval(grading)) for grading in gradings
+    ]
     counts_rng = stream(seed, TAG_C_COUNTS)
-    ranks_rng, choice_rng = stream(seed, TAG_C_RANKS), stream(seed, TAG_C_CHOICE)
-    scorer = grading.scorer.for_random_lists(
-        grading.list_lengths, grading.corpus, stream(seed, TAG_C_OTHERS)
-    )
     for block in blocks(n_boot, count):
-        cells, counts = tables.draw(counts_rng.random((block, count)))
+        points = counts_rng.random((block, count))
+        for drawn, tally in zip(lists, tallies, strict=True):
+            tally.add(drawn.scores(points), block)
+    return [tally.null() for tally in tallies]
+
+
+class _RandomLists:
+    """Random lists under one metric; only their hits are made."""
+
+    def __init__(self, grading: Grading, seed: int) -> None:
+        self._grading = grading
+        self._hit_counts = _HitCounts.of(
+            grading.gold.query_sizes, grading.list_lengths, grading.corpus
+        )
+        self._ranks = stream(seed, TAG_C_RANKS)
+        self._choice = stream(seed, TAG_C_CHOICE)
+        self._scorer = grading.scorer.for_random_lists(
+            grading.list_lengths, grading.corpus, stream(seed, TAG_C_OTHERS)
+        )
+
+    def scores(self, points: Floats) -> tuple[Ints, Floats]:
+        """The cells that score, and their scores, where (b, N) points count hits."""
+        grading, count = self._grading, points.shape[1]
+        cells, counts = self._hit_counts.draw(points)
         query = cells % count
-        sets = gold.sets[query]
+        sets = grading.gold.sets[query]
         lengths = grading.list_lengths[query]
-        ranks = 1 + different_numbers(counts, lengths, ranks_rng)
-        grades = _drawn_grades(grading, sets, counts, choice_rng)
+        ranks = 1 + different_numbers(counts, lengths, self._ranks)
+        grades = _drawn_grades(grading, sets, counts, self._choice)
         cells = np.repeat(cells, counts)
         if grading.depth is not None:
             near = ranks <= grading.depth
             cells, ranks, grades = cells[near], ranks[near], grades[near]
         hits = Hits.sort(cells, ranks, grades)
         query = hits.cells % count
-        yield spread(scorer(hits, query, gold.sets[query]), block, count)
+        return self._scorer(hits, query, grading.gold.sets[query])
 
 
 def _drawn_grades(

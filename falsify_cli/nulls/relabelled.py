@@ -19,23 +19,18 @@ from falsify_cli.nulls.draws import (
     blocks,
     permutations,
     stream,
+    true_places,
 )
 
 # (b, N) the set each query is dealt in each draw; half the bytes of other columns.
 Sets = npt.NDArray[np.int32]
 
 
-def permuted(grading: Grading, n_boot: int, seed: int) -> Null:
-    """Null A: the gold sets are dealt out again, by a random bijection of queries."""
-    return permuted_together([grading], n_boot, seed)[0]
+def permuted(gradings: Sequence[Grading], n_boot: int, seed: int) -> list[Null]:
+    """Null A: the gold sets are dealt out again, by a random bijection of queries.
 
-
-def permuted_together(
-    gradings: Sequence[Grading], n_boot: int, seed: int
-) -> list[Null]:
-    """Null A of several metrics over the same queries: one permutation serves all.
-
-    Drawing it takes three quarters of the time of this null.
+    Metrics over the same queries share the permutations: drawing them takes three
+    quarters of the time of this null.
     """
     count = len(gradings[0])
     tables = [_Table.of(grading.matrix, n_boot) for grading in gradings]
@@ -48,7 +43,21 @@ def permuted_together(
     for block in blocks(n_boot, count, max(table.cells for table in tables)):
         dealt = permutations(rng, block, count)
         for table, own_sets, tally in zip(tables, sets, tallies, strict=True):
-            tally.add(table.look_up(own_sets[dealt]))
+            tally.add_sums(table.sums(own_sets.take(dealt)))
+    return [tally.null() for tally in tallies]
+
+
+def uniform(gradings: Sequence[Grading], n_boot: int, seed: int) -> list[Null]:
+    """Null B: each query gets a gold set drawn uniformly from the distinct ones."""
+    count = len(gradings[0])
+    tables = [_Table.of(grading.matrix, n_boot) for grading in gradings]
+    tallies = [Tally("B", grading, *_over_sets(grading)) for grading in gradings]
+    rng = stream(seed, TAG_B)
+    for block in blocks(n_boot, count, max(table.cells for table in tables)):
+        points = rng.random((block, count))
+        for table, tally in zip(tables, tallies, strict=True):
+            drawn = (points * table.matrix.shape[1]).astype(np.int32)
+            tally.add_sums(table.sums(drawn))
     return [tally.null() for tally in tallies]
 
 
@@ -73,24 +82,19 @@ def _means(grading: Grading) -> tuple[Floats, Floats]:
     return of_query, of_set
 
 
-def uniform(grading: Grading, n_boot: int, seed: int) -> Null:
-    """Null B: each query gets a gold set drawn uniformly from the distinct ones."""
+def _over_sets(grading: Grading) -> tuple[Floats, Floats]:
+    """(N,) the mean of every row of M over the distinct sets, and (N,) differences."""
     matrix, gold = grading.matrix, grading.gold
     count, distinct = matrix.shape
+    if distinct == count:
+        # Every query has a gold set of its own, and B is A.
+        return _means(grading)[0], column_differences(grading)
     of_query = sums_at(matrix.rows, matrix.values, count) / distinct
     of_set = sums_at(matrix.columns, matrix.values, distinct) / count
     # The weight of query j in the mean over distinct sets, 0 where it has no gold.
     shares = np.append(1 / (distinct * gold.multiplicities), 0.0)[gold.sets]
     columns = np.append(of_set, 0.0)[gold.sets] - of_set.mean()
-    differences = grading.scores - of_query - count * shares * columns
-    rng = stream(seed, TAG_B)
-    table = _Table.of(matrix, n_boot)
-    tally = Tally("B", grading, of_query, differences)
-    for block in blocks(n_boot, count, table.cells):
-        points = rng.random((block, count))
-        points *= distinct
-        tally.add(table.look_up(points.astype(np.int32)))
-    return tally.null()
+    return of_query, grading.scores - of_query - count * shares * columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,21 +127,21 @@ class _Table:
         """How many dealt sets to look up at once."""
         return defaults.DENSE_BLOCK_CELLS if self.dense else defaults.BLOCK_CELLS
 
-    def look_up(self, dealt: Sets) -> Floats:
-        """(b, N) scores for (b, N) sets; -1 is an empty one, and scores 0."""
+    def sums(self, dealt: Sets) -> Floats:
+        """(b,) the sum of the scores under (b, N) sets; -1 is an empty one."""
         return self._written_out(dealt) if self.dense else self._compared(dealt)
 
     def _compared(self, dealt: Sets) -> Floats:
-        rows, scores = self.matrix.rows, np.zeros(dealt.shape)
-        step = max(1, defaults.BLOCK_CELLS // max(len(rows), 1))
+        matrix, sums = self.matrix, np.empty(len(dealt))
+        step = max(1, defaults.BLOCK_CELLS // max(len(matrix.rows), 1))
         for low in range(0, len(dealt), step):
-            some = slice(low, low + step)
-            draw, cell = np.nonzero(dealt[some, rows] == self.columns)
-            scores[some][draw, rows[cell]] = self.matrix.values[cell]
-        return scores
+            some = dealt[low : low + step]
+            draw, cell = true_places(some.take(matrix.rows, axis=1) == self.columns)
+            sums[low : low + step] = sums_at(draw, matrix.values[cell], len(some))
+        return sums
 
     def _written_out(self, dealt: Sets) -> Floats:
-        matrix, scores = self.matrix, np.empty(dealt.shape)
+        matrix, sums = self.matrix, np.zeros(len(dealt))
         count, distinct = matrix.shape
         step = max(1, defaults.DENSE_BLOCK_CELLS // (distinct + 1))
         for low in range(0, count, step):
@@ -146,5 +150,8 @@ class _Table:
             # One column more than there are sets: index -1, an empty gold set.
             full = np.zeros((high - low, distinct + 1))
             full[matrix.rows[cells] - low, self.columns[cells]] = matrix.values[cells]
-            scores[:, low:high] = full[np.arange(high - low), dealt[:, low:high]]
-        return scores
+            scores = full[np.arange(high - low), dealt[:, low:high]]
+            # One query after the other, as the comparison of cells adds them.
+            scores[:, 0] += sums
+            sums = scores.cumsum(axis=1)[:, -1]
+        return sums

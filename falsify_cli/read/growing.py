@@ -7,7 +7,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from falsify_cli.ids import PADDING, Ids, Keys, PackedKeys
+from falsify_cli.ids import PADDING, Ids, PackedKeys
+from falsify_cli.key_table import Keys
 
 T = TypeVar("T", bound=np.generic)
 

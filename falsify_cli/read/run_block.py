@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from falsify_cli.columns import Floats, Ints
-from falsify_cli.ids import Ids, Keys
+from falsify_cli.ids import Ids
+from falsify_cli.key_table import Keys
 from falsify_cli.read.fields import FaultyLineError, Table
 from falsify_cli.read.kept_lines import top_of_segments
 from falsify_cli.read.layout import Layout, shown

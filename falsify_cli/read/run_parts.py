@@ -13,7 +13,8 @@ import numpy as np
 from falsify_cli import defaults
 from falsify_cli.columns import Floats, Ints, stretch_starts, sums_at
 from falsify_cli.errors import InputError
-from falsify_cli.ids import Ids, Keys, PackedKeys, mixed
+from falsify_cli.ids import Ids, PackedKeys
+from falsify_cli.key_table import Keys, mixed
 from falsify_cli.read.facts import FileFacts
 from falsify_cli.read.growing import GrowingColumn, GrowingKeys
 from falsify_cli.read.kept_lines import KeptLines
