@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from falsify_cli import defaults
-from falsify_cli.columns import Bools, Floats, Ints, stretch_starts
+from falsify_cli.columns import (
+    Bools,
+    Floats,
+    Ints,
+    single_precision,
+    stretch_starts,
+)
 from falsify_cli.diagnose import Meeting, meeting
 from falsify_cli.errors import InputError
 from falsify_cli.ids import Ids, PackedKeys, Vocabulary
@@ -35,8 +42,11 @@ class Judgments:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lists:
-    """The ranked lists of N queries, as far down as they were kept.
+    """The lines that matter of the ranked lists of N queries.
 
+    Those are the first twenty of each list, and below them the lines with a judged
+    document and those with the score of another line, also where it is the same only
+    as a 32-bit float; as far as lists were read.
     starts: (N + 1,) where each list begins among the m lines.
     documents: (m,) ids, best first. codes: (m,) their codes, -1 where unjudged.
     ranks: (m,) from 1. tie_firsts, tie_lasts: (m,) the ranks at which the line's
@@ -52,18 +62,27 @@ class Lists:
     tie_lasts: Ints
     lengths: Ints
 
-    def of(self, query: int, depth: int | None) -> list[str]:
-        """The ids of one list, best first."""
-        low, high = self.starts[query], self.starts[query + 1]
-        places = np.arange(low, high if depth is None else min(high, low + depth))
-        return self.documents.take(places).to_list()
+    def of(self, query: int, depth: int | None) -> list[str | None]:
+        """The ids of one list, best first; None for those that do not matter."""
+        length = int(self.lengths[query])
+        length = length if depth is None else min(length, depth)
+        lines = np.arange(self.starts[query], self.starts[query + 1])
+        lines = lines[self.ranks[lines] <= length]
+        ids: list[str | None] = [None] * length
+        for rank, document in zip(
+            self.ranks[lines].tolist(),
+            self.documents.take(lines).to_list(),
+            strict=True,
+        ):
+            ids[rank - 1] = document
+        return ids
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Oddities:
     """What is odd but legal in a run, counted in queries.
 
-    rank_contradicts: the rank column orders the list otherwise than the scores.
+    rank_contradicts: the rank column orders the first twenty otherwise than the scores.
     single_precision: scores that differ, and are equal as 32-bit floats.
     first_is_query: ids of the queries whose best document is the query itself.
     rows_dropped: lines left out because the document is the query.
@@ -102,14 +121,13 @@ class Benchmark:
 def judged_share(benchmark: Benchmark, depth: int | None) -> float:
     """The share of listed documents, down to a depth, that their query has judged."""
     lists, judgments = benchmark.lists, benchmark.judgments
-    lines = np.arange(len(lists.codes))
+    known, lengths = lists.codes >= 0, lists.lengths
     if depth is not None:
-        lines = np.flatnonzero(lists.ranks <= depth)
+        known, lengths = known & (lists.ranks <= depth), np.minimum(lengths, depth)
     size = len(judgments.vocabulary)
-    known = lists.codes[lines] >= 0
-    pairs = lists.queries[lines[known]] * size + lists.codes[lines[known]]
+    pairs = lists.queries[known] * size + lists.codes[known]
     judged = np.isin(pairs, judgments.query * size + judgments.document)
-    return float(judged.sum() / max(len(lines), 1))
+    return float(judged.sum() / max(lengths.sum(), 1))
 
 
 def join(run: Run, qrels: Qrels, *, answered_only: bool = False) -> Benchmark:
@@ -118,6 +136,9 @@ def join(run: Run, qrels: Qrels, *, answered_only: bool = False) -> Benchmark:
     answered_only: leave out the judged queries that the run does not answer.
     Raises InputError where they have no query in common.
     """
+    corpus = _distinct_documents(run.document_keys, qrels.vocabulary.ids.keys())
+    # Nothing else wants the keys, and they are the most of what was read.
+    run = replace(run, document_keys=np.zeros(0, np.uint64))
     place_of = {query: place for place, query in enumerate(qrels.queries)}
     judged = np.array([place_of.get(q, -1) for q in run.queries], np.int64)
     if not (judged >= 0).any():
@@ -139,7 +160,6 @@ def join(run: Run, qrels: Qrels, *, answered_only: bool = False) -> Benchmark:
     lists, oddities = _ordered(run, judged, judgments, lengths)
     strangers = Ids.of([run.queries[i] for i in np.flatnonzero(judged < 0)])
     ignored = tuple(strangers.take(strangers.order()).to_list())
-    corpus = _distinct_documents(run.document_keys, qrels.vocabulary.ids.keys())
     return Benchmark(
         run.facts,
         qrels.facts,
@@ -189,6 +209,9 @@ def _ordered(
     order = _by_score(query, run.scores)
     query, scores = query[order], run.scores[order]
     documents = run.documents.take(order)
+    places = np.arange(len(query)) - _starts(query, judgments)[query]
+    if run.places is not None:
+        places = run.places[order]
     firsts, lasts = _blocks(query, scores)
     tied = np.flatnonzero(lasts > firsts)
     if len(tied):
@@ -197,20 +220,29 @@ def _ordered(
         moved = tied[np.lexsort((-by_id, firsts[tied]))]
         documents = _moved(documents, tied, moved)
         order[tied] = order[moved]
-    starts = np.searchsorted(query, np.arange(len(judgments.queries) + 1))
-    offsets = starts[query] - 1
+    codes = judgments.vocabulary.codes(documents)
+    ranks = places[firsts] + np.arange(len(query)) - firsts + 1
+    near_firsts, near_lasts = _blocks(query, single_precision(scores))
+    matter = np.flatnonzero(
+        (codes >= 0) | (near_lasts > near_firsts) | (ranks <= defaults.LOOKED_AT)
+    )
+    query, order, scores = query[matter], order[matter], scores[matter]
     lists = Lists(
-        starts,
-        documents,
-        judgments.vocabulary.codes(documents),
-        np.arange(len(query)) - offsets,
+        _starts(query, judgments),
+        documents.take(matter),
+        codes[matter],
+        ranks[matter],
         query,
-        firsts - offsets,
-        lasts - offsets,
+        places[firsts[matter]] + 1,
+        places[lasts[matter]] + 1,
         lengths,
     )
     odd = _oddities(lists, scores, run.ranks[order], judgments)
     return lists, replace(odd, rows_dropped=run.dropped)
+
+
+def _starts(query: Ints, judgments: Judgments) -> Ints:
+    return np.searchsorted(query, np.arange(len(judgments.queries) + 1))
 
 
 def _by_score(query: Ints, scores: Floats) -> Ints:
@@ -227,7 +259,7 @@ def _by_score(query: Ints, scores: Floats) -> Ints:
     return rows if falling.all() else rows[np.lexsort((-scores, query))]
 
 
-def _blocks(query: Ints, scores: Floats) -> tuple[Ints, Ints]:
+def _blocks(query: Ints, scores: npt.NDArray[np.floating]) -> tuple[Ints, Ints]:
     """(m,) the first and the last line of every line's block of equal scores."""
     firsts = stretch_starts(query, scores)
     sizes = np.diff(firsts, append=len(query))
@@ -244,25 +276,25 @@ def _moved(documents: Ids, places: Ints, sources: Ints) -> Ids:
 def _oddities(
     lists: Lists, scores: Floats, ranks: Floats, judgments: Judgments
 ) -> Oddities:
-    same_query = lists.queries[1:] == lists.queries[:-1]
-    falls = same_query & (scores[1:] < scores[:-1])
-    with np.errstate(over="ignore"):
-        single = scores.astype(np.float32)
-    blocks = stretch_starts(lists.queries, scores)
+    queries, single = lists.queries, single_precision(scores)
+    falls = (queries[1:] == queries[:-1]) & (scores[1:] < scores[:-1])
+    merged = queries[1:][falls & (single[1:] == single[:-1])]
+    first = np.flatnonzero(lists.ranks <= defaults.LOOKED_AT)
+    queries, ranks = queries[first], ranks[first]
+    blocks = stretch_starts(queries, scores[first])
     highest = np.fmin.reduceat(ranks, blocks)
     lowest = np.fmax.reduceat(ranks, blocks)
-    of_block = lists.queries[blocks]
+    of_block = queries[blocks]
     follows = (of_block[1:] == of_block[:-1]) & (highest[1:] < lowest[:-1])
     contradicted = of_block[1:][follows]
-    merged = lists.queries[1:][falls & (single[1:] == single[:-1])]
     answered = np.flatnonzero(np.diff(lists.starts))
     best = lists.documents.take(lists.starts[answered])
-    queries = [judgments.queries[q] for q in answered.tolist()]
-    itself = np.flatnonzero(best.equal(Ids.of(queries)))
+    names = [judgments.queries[q] for q in answered.tolist()]
+    itself = np.flatnonzero(best.equal(Ids.of(names)))
     return Oddities(
         len(np.unique(contradicted)),
         len(np.unique(merged)),
-        tuple(queries[i] for i in itself.tolist()),
+        tuple(names[i] for i in itself.tolist()),
         rows_dropped=0,
         repeated_judgments=0,
     )
@@ -293,7 +325,8 @@ def spelled_otherwise(benchmark: Benchmark) -> tuple[Meeting | None, Meeting | N
         if not answered
     ]
     queries = meeting(benchmark.ignored[:_TRIED], unanswered[:_TRIED])
-    strangers = _sample(lists.documents.take(np.flatnonzero(lists.codes < 0)))
+    unjudged = (lists.codes < 0) & (lists.ranks <= defaults.LOOKED_AT)
+    strangers = _sample(lists.documents.take(np.flatnonzero(unjudged)))
     met = np.zeros(len(judgments.vocabulary), np.bool_)
     met[lists.codes[lists.codes >= 0]] = True
     missed = _sample(judgments.vocabulary.ids.take(np.flatnonzero(~met)))

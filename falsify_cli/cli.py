@@ -241,7 +241,6 @@ def gate(
 ) -> None:
     """Grade RUN against QRELS, and compare it with four dumb systems."""
     from falsify_cli.judge import gate as judge_files
-    from falsify_cli.report import json, table
     from falsify_cli.verdict import exit_code
 
     _refuse_to_overwrite(output, run, qrels, corpus, group)
@@ -266,6 +265,9 @@ def gate(
             progress=progress,
             tell=_tell,
         )
+    # After the files are read, whose peak these 7 MB would raise.
+    from falsify_cli.report import json, table
+
     code = int(
         exit_code(judgement.verdict, exit_zero=exit_zero, allow_under_ns=allow_under_ns)
     )

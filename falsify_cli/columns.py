@@ -42,6 +42,12 @@ def positions(starts: Ints, count: int) -> Ints:
     return within
 
 
+def single_precision(values: Floats) -> npt.NDArray[np.float32]:
+    """Rounded to 32 bits, what is too large to infinity."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
+
+
 def sums_at(places: Ints, values: Floats, count: int) -> Floats:
     """(count,) the sum of the values at each place, added in their order."""
     added: Floats = np.bincount(places, values, count)  # type: ignore[assignment]

@@ -279,6 +279,11 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def may_hold(self, ids: Ids) -> Bools:
+        """(m,) whether each id's key is here: True also for a rare stranger."""
+        found: Bools = self.table.find(ids.keys(self.salt)) >= 0
+        return found
+
     def codes(self, ids: Ids) -> Ints:
         """(m,) the code of every id, -1 for one that is not in the vocabulary."""
         codes = self.table.find(ids.keys(self.salt))

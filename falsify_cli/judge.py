@@ -131,10 +131,14 @@ def gate(
     )
     check_parameters(parameters, metrics)
     threads = threads or _available_threads()
-    keep = Keep(_deepest(metrics, parameters.top_k), parameters.drop_self)
+    judgments = _qrels(qrels, digest, threads)
+    depth = _deepest(metrics, parameters.top_k)
+    keep = Keep(
+        depth, parameters.drop_self, judgments.vocabulary if depth is None else None
+    )
     benchmark = join(
         _run(run, keep, digest, threads),
-        _qrels(qrels, digest, threads),
+        judgments,
         answered_only=parameters.queries == ANSWERED,
     )
     return judge(benchmark, metrics, parameters, progress, tell)

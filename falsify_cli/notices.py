@@ -173,16 +173,24 @@ def paraphrase_notice(gold: Gold, groups: Groups) -> list[str]:
 
 
 def one_list_for_all(lists: Lists, depth: int | None) -> bool:
-    """Whether all queries, several of them, list the same documents."""
-    sizes = np.diff(lists.starts)
+    """Whether all queries, several of them, list the same documents.
+
+    As far as they matter: judged ones, and the first twenty.
+    """
+    lengths = lists.lengths
+    seen = (lists.codes >= 0) | (lists.ranks <= defaults.LOOKED_AT)
     if depth is not None:
-        sizes = np.minimum(sizes, depth)
+        lengths, seen = np.minimum(lengths, depth), seen & (lists.ranks <= depth)
+    lines = np.flatnonzero(seen)
+    sizes = np.bincount(lists.queries[lines], minlength=len(lengths))
     if len(sizes) < 2 or not sizes[0] or (sizes != sizes[0]).any():
         return False
-    lines = (lists.starts[:-1, None] + np.arange(sizes[0])).reshape(-1)
-    first = np.tile(np.arange(sizes[0]), len(sizes))
-    documents = lists.documents
-    return bool(documents.take(lines).equal(documents.take(first)).all())
+    first = np.tile(lines[: sizes[0]], len(sizes))
+    return bool(
+        (lengths == lengths[0]).all()
+        and (lists.ranks[lines] == lists.ranks[first]).all()
+        and lists.documents.take(lines).equal(lists.documents.take(first)).all()
+    )
 
 
 def resampling_notice(letter: str, interval: Interval, tau: float) -> list[str]:

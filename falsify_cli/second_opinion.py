@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from falsify_cli import defaults
@@ -18,11 +20,12 @@ def compare(benchmark: Benchmark, grading: Grading) -> None:
     """
     most = min(len(grading), defaults.SELF_CHECK_QUERIES)
     sample = np.unique(np.linspace(0, len(grading) - 1, most).astype(int)).tolist()
-    theirs = pytrec_eval_scores(
-        grading.metric,
-        {q: _judged(benchmark, grading.metric, q) for q in map(str, sample)},
-        {q: grading.lists.of(int(q), grading.depth) for q in map(str, sample)},
-    )
+    judged = {q: _judged(benchmark, grading.metric, q) for q in map(str, sample)}
+    lists = {
+        q: _named(grading.lists.of(int(q), grading.depth), documents)
+        for q, documents in judged.items()
+    }
+    theirs = pytrec_eval_scores(grading.metric, judged, lists)
     for query in sample:
         mine = float(grading.scores[query])
         other = theirs.get(str(query), 0.0)
@@ -51,6 +54,18 @@ def pytrec_eval_scores(
         if ids
     }
     return {query: row[key] for query, row in evaluator.evaluate(run).items()}
+
+
+def _named(ids: Sequence[str | None], judged: Mapping[str, int]) -> list[str]:
+    """A list whose unjudged documents, where they have no id, get one nobody has."""
+    taken = {*ids, *judged}
+    names = []
+    for rank, document in enumerate(ids, 1):
+        name = f"unjudged {rank}" if document is None else document
+        while document is None and name in taken:
+            name += "'"
+        names.append(name)
+    return names
 
 
 def _judged(benchmark: Benchmark, metric: Metric, query: str) -> dict[str, int]:

@@ -261,7 +261,7 @@ def _run_lines(run: Run) -> list[object]:
 def _joined(run: Run, qrels: Qrels) -> list[object]:
     benchmark = join(run, qrels)
     lists = [benchmark.lists.of(query, None) for query in range(len(benchmark))]
-    assert sum(map(len, lists)) == len(benchmark.lists.codes)
+    assert list(map(len, lists)) == benchmark.lists.lengths.tolist()
     return [lists, benchmark.corpus_seen, sorted(benchmark.ignored)]
 
 

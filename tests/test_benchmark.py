@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
 from pathlib import Path
 from random import Random
 
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from falsify_cli.benchmark import Benchmark, join, judged_share
+from falsify_cli import defaults
+from falsify_cli.benchmark import Benchmark, Lists, join, judged_share
 from falsify_cli.errors import InputError
 from falsify_cli.read import (
     Keep,
@@ -39,7 +41,9 @@ def joined(run: Scores, qrels: Grades, *, answered_only: bool = False) -> Benchm
     )
 
 
-def lists_of(benchmark: Benchmark, depth: int | None = None) -> dict[str, list[str]]:
+def lists_of(
+    benchmark: Benchmark, depth: int | None = None
+) -> dict[str, list[str | None]]:
     """Every query's ranked documents."""
     return {
         query: benchmark.lists.of(place, depth)
@@ -47,7 +51,7 @@ def lists_of(benchmark: Benchmark, depth: int | None = None) -> dict[str, list[s
     }
 
 
-def ranked(scores: dict[str, float]) -> list[str]:
+def ranked(scores: dict[str, float]) -> list[str | None]:
     """The ranking of one query's documents."""
     return lists_of(joined({"q": scores}, {"q": {"x": 1}}))["q"]
 
@@ -135,6 +139,81 @@ def test_the_kept_lines_give_the_top_that_all_lines_give(
     assert top_of(part, depth) == top_of(whole, depth)
     assert part.lists.lengths.tolist() == whole.lists.lengths.tolist()
     assert part.corpus_seen == whole.corpus_seen
+
+
+@QUICK
+@given(
+    plain.lines(plain.TREC_RUN, TYING | plain.SCORES),
+    st.sampled_from(["as they come", "best first", "best first, in two halves"]),
+    st.integers(1, 3),
+    plain.CHUNKS,
+    st.sampled_from([1, 2]),
+)
+def test_the_lines_that_matter_give_what_all_lines_give(
+    folder: Path, lines: list[str], order: str, near: int, chunk: int, threads: int
+) -> None:
+    path = folder / "run"
+    path.write_bytes("".join(lines).encode())
+    records = plain.plain_records(path.read_bytes(), plain.TREC_RUN)
+    if order != "as they come":
+        records.sort(key=lambda r: -r.value)
+        half = len(records) // 2 if "halves" in order else len(records)
+        records = [
+            record
+            for part in (records[:half], records[half:])
+            for record in sorted(part, key=lambda r: r.query)
+        ]
+        text = (f"{r.query} Q0 {r.document} 1 {r.value!r} t\n" for r in records)
+        path.write_bytes("".join(text).encode())
+    qrels = qrels_of_mapping(
+        {r.query: {records[i // 2].document: 1} for i, r in enumerate(records)}
+    )
+    keep = Keep(judged=qrels.vocabulary)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(defaults, "LOOKED_AT", near)
+        whole = join(read_run(str(path)), qrels)
+        run = read_run(str(path), keep, chunk_bytes=chunk, threads=threads)
+        part = join(run, qrels)
+    if order == "best first":
+        assert run.places is not None
+    for field in fields(Lists):
+        mine, theirs = getattr(part.lists, field.name), getattr(whole.lists, field.name)
+        if field.name == "documents":
+            mine, theirs = mine.to_list(), theirs.to_list()
+        assert list(mine) == list(theirs), field.name
+    assert asdict(part.oddities) == asdict(whole.oddities)
+    assert part.corpus_seen == whole.corpus_seen
+    expected = plain.plain_lists(records)
+    for query, documents in lists_of(part).items():
+        shown = expected.get(query, [])
+        assert len(documents) == len(shown)
+        for rank, (mine, theirs) in enumerate(zip(documents, shown, strict=True), 1):
+            assert mine == theirs or (mine is None and rank > near)
+            assert mine is not None or theirs not in qrels.vocabulary.ids.to_list()
+
+
+def test_few_lines_of_long_lists_are_kept_where_these_are_in_order(
+    folder: Path,
+) -> None:
+    lines = [f"q{i // 500} Q0 d{i} 1 {-i} t\n" for i in range(3_000)]
+    lines[400:402] = "q0 Q0 d400 1 -400.5 t\n", "q0 Q0 d401 1 -400.5 t\n"
+    qrels = qrels_of_mapping({f"q{i}": {f"d{333 + 500 * i}": 1} for i in range(6)})
+    path, keep = folder / "run", Keep(judged=qrels.vocabulary)
+    path.write_text("".join(lines))
+    run = read_run(str(path), keep)
+    # Twenty of each list, the judged one, the last one, and the tie.
+    assert len(run.documents) == 6 * 22 + 2
+    lists = join(run, qrels).lists
+    judged = np.flatnonzero(lists.codes >= 0)
+    assert lists.ranks[judged].tolist() == [334] * 6
+    assert lists.of(0, None)[333] == "d333"
+    assert lists.of(0, None)[399:402] == [None, "d401", "d400"]
+    # A list that goes on further down, one not in order, and what cannot be reread.
+    for late in ("q0 Q0 e 1 -9999 t\n", "q5 Q0 e 1 7 t\n"):
+        path.write_text("".join([*lines, late]))
+        again = read_run(str(path), keep)
+        assert again.places is None
+        assert len(again.documents) == 3_001
 
 
 def top_of(benchmark: Benchmark, depth: int) -> list[tuple[int, ...]]:

@@ -399,11 +399,11 @@ def without_rights() -> Iterator[None]:
 
 @posix
 def test_a_file_that_may_not_be_read_is_said_to_be_one(call: Call, desk: Path) -> None:
-    (desk / "locked").write_text(RUN_TEXT)
+    (desk / "locked").write_text(QRELS_TEXT)
     (desk / "locked").chmod(0)
     assert call(*ON_DESK).code == 3  # everything is imported before rights are lost
     with without_rights():
-        ended = call("gate", desk / "locked", "qrels.txt")
+        ended = call("gate", "run.txt", desk / "locked")
     assert_complains(ended, "locked: cannot be opened: Permission denied")
 
 

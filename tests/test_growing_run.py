@@ -123,7 +123,8 @@ def test_few_of_many_scattered_lines_are_kept() -> None:
 def test_columns_grow_past_the_room_they_begin_with(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("falsify_cli.read.growing._LEAST", 32)
+    monkeypatch.setattr("falsify_cli.read.growing._FIRST", 32)
+    monkeypatch.setattr("falsify_cli.read.growing._NEXT", 32)
     column, ids = GrowingColumn(np.int64), GrowingIds()
     for low in range(0, 60, 3):
         column.add(np.arange(low, low + 3))
@@ -136,7 +137,8 @@ def test_columns_grow_past_the_room_they_begin_with(
 
 
 def test_keys_widen_when_one_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("falsify_cli.read.growing._LEAST", 32)
+    monkeypatch.setattr("falsify_cli.read.growing._FIRST", 32)
+    monkeypatch.setattr("falsify_cli.read.growing._NEXT", 32)
     keys = GrowingKeys()
     keys.add(np.arange(9, dtype=np.uint64))
     assert keys.column().dtype == np.uint32

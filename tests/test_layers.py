@@ -18,7 +18,7 @@ LAYERS = (
     *("errors", "defaults", "version", "columns", "words", "key_table", "ids"),
     *("read.numbers", "read.source", "read.fields", "read.layout", "read.lines"),
     *("read.mapping", "read.facts", "read.growing", "read.numbering"),
-    *("read.kept_lines", "read.run_block"),
+    *("read.in_order", "read.kept_lines", "read.run_block"),
     *("read.run_parts", "read.run", "read.qrels", "read.lists_of_ids", "read"),
     *("diagnose", "benchmark", "gold", "hits", "metrics", "trec_scorer", "grading"),
     *("second_opinion", "ties"),

@@ -100,7 +100,10 @@ def single_label_gap(
     ):
         judged[query][names[document]] = int(grade)
     labels = [max(row, key=lambda document: row[document]) for row in judged]
-    lists = [benchmark.lists.of(query, 10) for query in range(len(judged))]
+    lists = [
+        [document or "" for document in benchmark.lists.of(query, 10)]
+        for query in range(len(judged))
+    ]
     own = [metric(*row) for row in zip(lists, labels, judged, strict=True)]
     crossed = [
         metric(ranking, label, row)

@@ -12,11 +12,12 @@ from falsify_cli.key_table import Keys
 
 T = TypeVar("T", bound=np.generic)
 
-# Bytes to begin with: more than the C library keeps on its heap, so that only the
-# pages written to take memory, and all of them go back when they are freed. Lists of
-# small arrays would stand between the chunks' large ones and spread them: 15 MB more
-# on a run of 282 MB.
-_LEAST = 1 << 25
+# Bytes to begin with, and to have at least once they are too few. The second is more
+# than the C library keeps on its heap, so that only pages written to take memory and
+# all of them go back when they are freed; lists of small arrays would stand between
+# the chunks' large ones and spread them: 15 MB more on a run of 282 MB. But the first
+# page of a large array is one of 2 MB, which few kept lines need not take.
+_FIRST, _NEXT = 1 << 20, 1 << 25
 
 
 class GrowingColumn(Generic[T]):
@@ -24,7 +25,7 @@ class GrowingColumn(Generic[T]):
 
     def __init__(self, kind: type[T]) -> None:
         self._places: npt.NDArray[Any] = np.empty(
-            _LEAST // np.dtype(kind).itemsize, kind
+            _FIRST // np.dtype(kind).itemsize, kind
         )
         self._count = 0
 
@@ -35,7 +36,8 @@ class GrowingColumn(Generic[T]):
         """Add values at the end."""
         end = self._count + len(values)
         if end > len(self._places):
-            self._move(2 * end, self._places.dtype)
+            room = max(2 * end, _NEXT // self._places.itemsize)
+            self._move(room, self._places.dtype)
         self._places[self._count : end] = values
         self._count = end
 

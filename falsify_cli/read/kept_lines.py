@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from falsify_cli.columns import Floats, Ints, stretch_starts
+from falsify_cli.columns import Floats, Ints, single_precision, stretch_starts
 from falsify_cli.ids import Ids
 from falsify_cli.read.growing import GrowingColumn, GrowingIds
 
@@ -36,7 +35,7 @@ class KeptLines:
         if len(self._floors):
             floors = np.append(self._floors, np.float32(-np.inf))
             floors = floors[np.minimum(queries, len(self._floors))]
-            some = np.flatnonzero(_single(scores) >= floors)
+            some = np.flatnonzero(single_precision(scores) >= floors)
             queries, documents = queries[some], documents.take(some)
             scores, ranks = scores[some], ranks[some]
         self._queries.add(queries)
@@ -69,7 +68,7 @@ class KeptLines:
         starts = stretch_starts(queries[order])
         kept = np.sort(order[top_of_segments(scores[order], starts, depth)])
         self._floors = np.full(len(counts), np.inf, np.float32)
-        np.minimum.at(self._floors, queries[kept], _single(scores[kept]))
+        np.minimum.at(self._floors, queries[kept], single_precision(scores[kept]))
         self._floors[counts < depth] = -np.inf
         self._queries.replace(queries[kept])
         self._documents.replace(documents.take(kept))
@@ -96,13 +95,8 @@ def top_of_segments(scores: Floats, starts: Ints, depth: int | None) -> Ints:
         segment = np.repeat(np.arange(len(starts)), lengths)
         order = np.lexsort((-scores, segment))
         scores = scores[order]
-    single = _single(scores)
+    single = single_precision(scores)
     last = np.full(len(starts), -np.inf, np.float32)
     last[long] = single[starts[long] + depth - 1]
     kept = np.flatnonzero(single >= np.repeat(last, lengths))
     return kept if order is None else np.sort(order[kept])
-
-
-def _single(scores: Floats) -> npt.NDArray[np.float32]:
-    with np.errstate(over="ignore"):
-        return scores.astype(np.float32)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from falsify_cli.columns import stretch_starts
 from falsify_cli.errors import InputError
 from falsify_cli.ids import Ids
 from falsify_cli.read.facts import FileFacts
+from falsify_cli.read.in_order import OutOfOrderError
 from falsify_cli.read.kept_lines import top_of_segments
 from falsify_cli.read.layout import RUN_LAYOUTS
 from falsify_cli.read.lines import Text, open_text
@@ -34,6 +37,18 @@ def read_run(
     Memory: the kept lines, and eight bytes a line. Time: linear in the file.
     Raises InputError, with file and line, for whatever cannot be meant.
     """
+    if keep.judged is not None:
+        # Only what can be read a second time.
+        if Path(name).is_file():
+            try:
+                return _read(name, keep, digest, threads, chunk_bytes)
+            except OutOfOrderError:
+                pass
+        keep = replace(keep, judged=None)
+    return _read(name, keep, digest, threads, chunk_bytes)
+
+
+def _read(name: str, keep: Keep, digest: bool, threads: int, chunk_bytes: int) -> Run:
     with opened(name, digest=digest) as source:
         text = open_text(source, RUN_LAYOUTS, chunk_bytes)
         if isinstance(text, bytes):

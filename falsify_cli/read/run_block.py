@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from falsify_cli.columns import Floats, Ints
-from falsify_cli.ids import Ids
+from falsify_cli.ids import Ids, Vocabulary
 from falsify_cli.key_table import Keys
 from falsify_cli.read.fields import FaultyLineError, Table
+from falsify_cli.read.in_order import lines_that_matter
 from falsify_cli.read.kept_lines import top_of_segments
 from falsify_cli.read.layout import Layout, shown
 from falsify_cli.read.lines import not_a_number
@@ -18,10 +19,15 @@ from falsify_cli.read.numbers import parse_float, parse_floats
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Which lines of a run to keep: the top depth a query (all where None)."""
+    """Which lines of a run to keep: the top depth a query (all where None).
+
+    judged: where depth is None, the documents that matter; below the first lines of
+    a list none but these, and ties, need be kept.
+    """
 
     depth: int | None = None
     drop_self: bool = False
+    judged: Vocabulary | None = None
 
 
 KEEP_ALL = Keep()
@@ -33,7 +39,8 @@ class RunBlock:
 
     lines: (records,) line numbers in the chunk, None where every line is a record.
     queries: (segments,) ids. starts: (segments,) in records. segments: (kept,) index
-    into queries. Ids still stand in the chunk.
+    into queries. places: (kept,) from 0 within the segment, where only the lines that
+    matter are kept, else None. Ids still stand in the chunk.
     """
 
     line_count: int
@@ -42,6 +49,7 @@ class RunBlock:
     queries: Ids
     starts: Ints
     segments: Ints
+    places: Ints | None
     documents: Ids
     scores: Floats
     ranks: Floats
@@ -63,7 +71,10 @@ def parse_block(table: Table, layout: Layout, keep: Keep) -> RunBlock:
     if len(rows) < len(table):
         lines = rows if lines is None else lines[rows]
     starts = queries.stretches()
-    top = top_of_segments(scores, starts, keep.depth)
+    if keep.judged is None:
+        top, places = top_of_segments(scores, starts, keep.depth), None
+    else:
+        top, places = lines_that_matter(scores, starts, keep.judged.may_hold(documents))
     segment = np.searchsorted(starts, top, side="right") - 1
     return RunBlock(
         table.line_count,
@@ -72,6 +83,7 @@ def parse_block(table: Table, layout: Layout, keep: Keep) -> RunBlock:
         queries.take(starts),
         starts,
         segment,
+        places,
         documents.take(top),
         scores[top],
         _ranks(table, layout, rows[top]),

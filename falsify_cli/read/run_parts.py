@@ -17,6 +17,7 @@ from falsify_cli.ids import Ids, PackedKeys
 from falsify_cli.key_table import Keys, mixed
 from falsify_cli.read.facts import FileFacts
 from falsify_cli.read.growing import GrowingColumn, GrowingKeys
+from falsify_cli.read.in_order import ListsInOrder
 from falsify_cli.read.kept_lines import KeptLines
 from falsify_cli.read.layout import shown
 from falsify_cli.read.numbering import Numbering
@@ -38,6 +39,8 @@ class Run:
     top depth of their query, ties included; query counts into queries; a rank is
     NaN where there is none. document_keys: of all lines, sorted, a document listed
     twice with its key twice; 32 bits each where all documents are plain numbers.
+    places: (k,) how many lines of its list stand before each, where only the lines
+    that matter were kept; None where lists are whole as far as they were wanted.
     """
 
     facts: FileFacts
@@ -49,6 +52,7 @@ class Run:
     ranks: Floats
     document_keys: PackedKeys
     dropped: int = 0
+    places: Ints | None = None
 
 
 class RunParts:
@@ -67,11 +71,18 @@ class RunParts:
         self._segment_queries = GrowingColumn(np.int64)
         self._segment_starts = GrowingColumn(np.int64)
         self._kept = KeptLines(depth)
+        self._in_order = ListsInOrder()
+        self._places_in_lists = GrowingColumn(np.int64)
         self._places: list[tuple[int, int, Ints | None]] = []
 
     def add(self, before: int, block: RunBlock) -> None:
-        """Add the block that begins behind so many lines."""
+        """Add the block that begins behind so many lines.
+
+        Raises OutOfOrderError for lists that are not in order where they have to be.
+        """
         queries = self._queries.numbers(block.queries)
+        if block.places is not None:
+            self._add_places(block, queries)
         self._segment_queries.add(queries)
         self._segment_starts.add(block.starts + self.records)
         self._kept.add(
@@ -82,6 +93,11 @@ class RunParts:
         self.records += len(block.keys)
         self.dropped += block.dropped
         self.oddities.update(dict.fromkeys(block.oddities))
+
+    def _add_places(self, block: RunBlock, queries: Ints) -> None:
+        lines = len(block.keys)
+        before = self._in_order.before(queries, block.starts, lines, block.scores)
+        self._places_in_lists.add(block.places + before * (block.segments == 0))
 
     def run(self, facts: FileFacts) -> Run:
         """Join everything; raises InputError for a document listed twice."""
@@ -101,6 +117,7 @@ class RunParts:
             *self._kept.columns(),
             keys,
             self.dropped,
+            self._places_in_lists.column() if len(self._places_in_lists) else None,
         )
 
     def _refuse(self, name: str, first: int, second: int) -> NoReturn:

@@ -56,7 +56,7 @@ class Source:
         A last line without a line end gets one. Linear for lines of any length.
         """
         _spare_page_faults()
-        pieces = [self._head]
+        pieces: list[bytes | memoryview] = [self._head]
         while True:
             body = self._read(size)
             cut = body.rfind(b"\n") + 1
@@ -68,8 +68,12 @@ class Source:
                     end = b"" if last.endswith(b"\n") else b"\n"
                     yield b"".join((last, end, PADDING))
                 return
-            yield b"".join((*pieces, memoryview(body)[:cut], PADDING))
+            parts = [*pieces, memoryview(body)[:cut], PADDING]
             pieces = [body[cut:]]
+            chunk = b"".join(parts)
+            # Else a second copy would live on while the chunk is parsed.
+            del body, parts
+            yield chunk
 
     def _read(self, size: int) -> bytes:
         try:
