@@ -585,7 +585,8 @@ class Check:
     """A bound on a share, cell by cell.
 
     shares: of each cell, with its benchmarks. above: whether more is worse. errors:
-    how many binomial standard errors a cell may lie beyond the bound.
+    how many binomial standard errors a cell may lie beyond the bound. required: False
+    for a row that is only shown.
     """
 
     what: str
@@ -593,6 +594,7 @@ class Check:
     shares: dict[str, tuple[float, int]]
     above: bool = True
     errors: float = 2
+    required: bool = True
 
     def _excess(self, cell: str) -> float:
         share, _ = self.shares[cell]
@@ -671,14 +673,20 @@ def checks_of(found: Found) -> list[Check]:
         Check("false PASS, gap 0 or tau", FALSE_PASS_ANYWHERE, shares["any"]),
         Check("FAIL, gap 2 tau or more", FALSE_FAIL, shares["fail"]),
         Check(
-            "four intervals jointly", COVERAGE, shares["joint"], above=False, errors=3
-        ),
-        Check(
-            "the same, but silent nulls",
+            "intervals of all nulls that speak, jointly",
             COVERAGE,
             shares["spoken"],
             above=False,
             errors=3,
+        ),
+        # A silent null claims nothing; its interval may miss the mean over benchmarks.
+        Check(
+            "all four, silent ones too (not required)",
+            COVERAGE,
+            shares["joint"],
+            above=False,
+            errors=3,
+            required=False,
         ),
         Check("PASS of a cheat", 0.0, cheats, errors=0),
         Check("false PASS of paraphrases, grouped", FALSE_PASS, grouped),
@@ -720,7 +728,8 @@ def report(found: Found) -> Iterator[str]:
         (check.row() for check in checks),
     )
     for check in checks:
-        yield from (f"* MISSED: {check.what}: {cell}" for cell in check.missed)
+        mark = "MISSED" if check.required else "beyond"
+        yield from (f"* {mark}: {check.what}: {cell}" for cell in check.missed)
     yield from _truth_lines(found)
     yield "### False PASS at a true gap of tau\n"
     yield from _boundary_table(found)
@@ -905,7 +914,7 @@ def main() -> int:
         print(line)
     for line in every_cell(found) if asked.cells else ():
         print(line)
-    return int(any(check.missed for check in checks_of(found)))
+    return int(any(check.missed for check in checks_of(found) if check.required))
 
 
 if __name__ == "__main__":
