@@ -57,7 +57,9 @@ def _shell_error(error: Exception) -> int:
     message = getattr(error, "format_message", None)
     if message is None:
         raise error
-    return _complain(f"{message()} Try 'falsify --help'.", USAGE)
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "falsify"
+    return _complain(f"{message()} Try '{command} --help'.", USAGE)
 
 
 def _complain(message: str, code: int) -> int:

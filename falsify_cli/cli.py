@@ -244,6 +244,8 @@ def gate(
     from falsify_cli.verdict import exit_code
 
     _refuse_to_overwrite(output, run, qrels, corpus, group)
+    if per_query and format is not Format.json:
+        raise UsageError("--per-query: goes into the JSON; add --format json")
     with _progress_bar() as progress:
         judgement = judge_files(
             run,

@@ -168,7 +168,8 @@ def paraphrase_notice(gold: Gold, groups: Groups) -> list[str]:
     shared = (gold.multiplicities > 1) & (gold.sizes > 1)
     if not shared.any() or len(groups.sizes) < len(groups.codes):
         return []
-    counts = f"{len(gold.sets)} queries but only {len(gold.sizes)} gold sets"
+    queries, sets = len(gold.sets), len(gold.sizes)
+    counts = f"{queries:,} queries but only {_s(sets, 'gold set')}"
     return [f"{counts}: if these are paraphrases the verdict is too sure; use --group."]
 
 

@@ -419,6 +419,11 @@ def test_a_file_that_fails_while_it_is_read_is_said_to_be_one(call: Call) -> Non
         assert_complains(call("gate", *arguments), "/proc/self/mem: cannot be read")
 
 
+@pytest.mark.parametrize("command", ["gate", "controls", "inspect"])
+def test_wrong_usage_names_the_help_of_its_command(call: Call, command: str) -> None:
+    assert_complains(call(command, "--nonsense"), f"Try 'falsify {command} --help'.")
+
+
 def test_without_a_command_one_line_says_where_the_help_is(call: Call) -> None:
     assert_complains(call(), "no command", "--help")
 
@@ -576,8 +581,11 @@ def test_an_interrupt_while_standard_input_stays_open_exits_130(desk: Path) -> N
 # ---- what is printed ---------------------------------------------------------------
 
 
+JSON_A_QUERY = ["--format", "json", "--per-query"]
+
+
 @pytest.mark.parametrize("arguments", [PASS, FAIL, UNDER_NS], ids=["0", "1", "3"])
-@pytest.mark.parametrize("more", [[], ["--format", "json"], ["--per-query"]])
+@pytest.mark.parametrize("more", [[], ["--format", "json"], JSON_A_QUERY])
 def test_quiet_prints_the_verdict_line_alone(
     arguments: tuple[object, ...], more: list[str], call: Call
 ) -> None:
@@ -590,9 +598,11 @@ def test_quiet_prints_the_verdict_line_alone(
 
 def test_the_rows_a_query_come_when_asked_for(call: Call) -> None:
     plain = json.loads(call(*UNDER_NS, "--format", "json").out)
-    rich = json.loads(call(*UNDER_NS, "--format", "json", "--per-query").out)
+    rich = json.loads(call(*UNDER_NS, *JSON_A_QUERY).out)
     assert len(rich["results"][0].pop("per_query")) == 12
     assert rich == plain
+    # The table has no room for them.
+    assert_complains(call(*UNDER_NS, "--per-query"), "--per-query", "--format json")
 
 
 def test_the_json_has_hashes_and_the_table_needs_none(

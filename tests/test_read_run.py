@@ -211,6 +211,7 @@ def test_large_shapes_read_as_line_by_line(path: Path, data: bytes) -> None:
         pytest.param(b"q\tQ0\td\t3\t5\tt\n", [], id="tabs"),
         pytest.param(b"q Q0 d 3 5 t", [], id="no last line end"),
         pytest.param(b"q Q0 d 3 5 my own tag\n", [], id="a tag with blanks"),
+        pytest.param(b"q Q0 d 3 5 -my .own 3rd\n", [], id="words like numbers"),
         pytest.param(b"q Q0 d 3 5\n", ["5 columns"], id="no tag"),
         pytest.param(b"q d -5\n", ["MS MARCO"], id="MS MARCO"),
         pytest.param(b"\n\nq Q0 d 3 5 t\n", ["blank"], id="blank lines first"),
@@ -225,6 +226,11 @@ def test_large_shapes_read_as_line_by_line(path: Path, data: bytes) -> None:
         ),
         pytest.param(
             b"Query Q0 DocID Rank Score Tag\nq Q0 d 3 5 t\n", ["header"], id="header"
+        ),
+        pytest.param(
+            "qid 0 d \xe9cart \u5f97\u5206 t\nq Q0 d 3 5 t\n".encode(),
+            ["header"],
+            id="a header in any script",
         ),
         pytest.param(
             b"q Q0 d 3 5 t\n".replace(b"q", b"#q"), [], id="a query like a comment"

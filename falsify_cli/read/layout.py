@@ -111,10 +111,16 @@ def fields_of(line: bytes) -> list[bytes]:
 
 
 def _is_header(fields: list[bytes], layout: Layout) -> bool:
-    """Whether words stand where numbers should: '0,9' and 'nan' are faults."""
+    """Whether words stand where numbers should: '0,9' and 'nan' are faults.
+
+    A word begins with a letter of any script.
+    """
     columns = [layout.value] if layout.rank is None else [layout.value, layout.rank]
     words = [fields[column] for column in columns]
-    return all(w[:1].isalpha() and w.lower() not in _NO_NUMBERS for w in words)
+    return all(
+        w[:4].decode(errors="ignore")[:1].isalpha() and w.lower() not in _NO_NUMBERS
+        for w in words
+    )
 
 
 def _layout(fields: list[bytes], layouts: dict[int, Layout]) -> Layout | None:

@@ -163,9 +163,10 @@ def _assemble(
         if lines is not None:
             place, earlier = f"{place}:{lines[second]}", f"on line {lines[first]}"
         raise InputError(
-            f"{place}: expected one grade for query {names[query[second]]!r}, document "
-            f"{documents[second]!r}, found {grade[at]} here and {grade[at - 1]} "
-            f"{earlier}; keep one of them"
+            f"{place}: expected one grade for query "
+            f"{shown(names[query[second]].encode())}, document "
+            f"{shown(documents.bytes_at(second))}, found {grade[at]} here and "
+            f"{grade[at - 1]} {earlier}; keep one of them"
         )
     kept = np.ones(len(pair), np.bool_)
     kept[again] = False

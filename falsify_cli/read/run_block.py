@@ -97,15 +97,18 @@ def _refuse_blank_in_id(table: Table, layout: Layout) -> None:
     wide = table.wide()
     if not len(wide):
         return
-    tags, ranks = table.column(layout.columns - 1), table.column(layout.rank or 0)
-    for row in wide.tolist():
-        tag, rank = tags.bytes_at(row), ranks.bytes_at(row)
-        if parse_float(tag) is not None or parse_float(rank) is None:
-            raise FaultyLineError(
-                table.line(row),
-                f"expected {layout.columns} fields ({layout.fields}), found more, "
-                f"with {shown(rank)} as the rank; is there a blank inside an id?",
-            )
+    ranks = table.column(layout.rank or 0, wide)
+    _, tag_is_number = parse_floats(table.column(layout.columns - 1, wide))
+    _, rank_is_number = parse_floats(ranks)
+    faulty = tag_is_number | ~rank_is_number
+    if faulty.any():
+        first = int(np.argmax(faulty))
+        raise FaultyLineError(
+            table.line(int(wide[first])),
+            f"expected {layout.columns} fields ({layout.fields}), found more, with "
+            f"{shown(ranks.bytes_at(first))} as the rank; is there a blank inside an "
+            f"id?",
+        )
 
 
 def _scores(table: Table, layout: Layout) -> Floats:
