@@ -269,7 +269,7 @@ class Vocabulary:
         Exact: a salt under which two different ids share a key is given up for the
         next one, so that a hash never decides what is the same.
         """
-        salt, _, first = _distinct(ids)
+        salt, first = _distinct(ids)
         unique = ids.take(first).compact()
         unique = unique.take(unique.order()).compact()
         table = KeyTable()
@@ -294,21 +294,12 @@ class Vocabulary:
         return codes
 
 
-def _distinct(ids: Ids) -> tuple[int, Ints, Ints]:
-    """A salt that keeps different ids apart, and what number returns under it."""
+def _distinct(ids: Ids) -> tuple[int, Ints]:
+    """A salt that keeps different ids apart, and the place of one of each."""
     for salt in range(SALTS):
         _, first, inverse = np.unique(
             ids.keys(salt), return_index=True, return_inverse=True
         )
         if ids.equal(ids.take(first[inverse])).all():
-            return salt, inverse, first
+            return salt, first
     raise AssertionError(f"{SALTS} hashes collided on one column")
-
-
-def number(ids: Ids) -> tuple[Ints, Ints]:
-    """Number the different ids of a column.
-
-    Returns (n,) the number of each id, and (m,) the place of one id of each number.
-    """
-    _, numbers, first = _distinct(ids)
-    return numbers, first

@@ -14,8 +14,8 @@ _MIX = np.uint64(0xBF58476D1CE4E5B9)
 _SHIFT = np.uint64(29)
 
 _LEAST_SLOTS = 1 << 10
-# At a quarter full, nine keys of ten lie in the slot they are looked for first.
-_SLOTS_A_KEY = 4
+# At most half full: most keys then lie in the slot they are looked for first.
+_SLOTS_A_KEY = 2
 
 
 def mixed(keys: Keys) -> Keys:
@@ -34,7 +34,7 @@ class KeyTable:
     def __init__(self) -> None:
         self._count = 0
         self._keys = np.zeros(_LEAST_SLOTS, np.uint64)
-        self._numbers = np.full(_LEAST_SLOTS, -1)
+        self._numbers = np.full(_LEAST_SLOTS, -1, np.int32)
 
     def find(self, keys: Keys) -> Ints:
         """(n,) the number of each key, -1 where it is not there."""
@@ -54,10 +54,10 @@ class KeyTable:
         if total * _SLOTS_A_KEY > len(self._keys):
             used = np.flatnonzero(self._numbers >= 0)
             before, numbers = self._keys[used], self._numbers[used]
-            size = 1 << (2 * total * _SLOTS_A_KEY).bit_length()
+            size = 1 << (total * _SLOTS_A_KEY).bit_length()
             self._keys = np.zeros(size, np.uint64)
-            self._numbers = np.full(size, -1)
-            self._place(before, numbers)
+            self._numbers = np.full(size, -1, np.int32)
+            self._place(before, numbers.astype(np.int64))
         self._place(keys, np.arange(self._count, total))
         self._count = total
 

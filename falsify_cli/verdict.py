@@ -59,7 +59,7 @@ def state_of(
     *,
     tau: float,
     alpha: float,
-    silent: bool = False,
+    silent: bool,
 ) -> State:
     """Tell one null's state.
 

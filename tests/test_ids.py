@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from falsify_cli.ids import LONG, Ids, Vocabulary, number
+from falsify_cli.ids import LONG, Ids, Vocabulary
 from falsify_cli.key_table import Keys, mixed
 from falsify_cli.words import WORD
 
@@ -241,18 +241,6 @@ def test_a_vocabulary_is_the_sorted_set_and_finds_its_members_alone(
     assert len(vocabulary) == len(members)
     place = {text: code for code, text in enumerate(members)}
     assert codes == [place.get(text, -1) for text in texts + asked]
-
-
-@COLLISIONS
-@QUICK
-@given(texts=COLUMNS)
-def test_numbers_are_equal_where_ids_are(
-    texts: list[bytes], bits: int, salts: int
-) -> None:
-    with keys_of_bits(bits, salts):
-        numbers, firsts = number(Ids.of(texts))
-    assert len(firsts) == len(set(texts))
-    assert [texts[firsts[n]] for n in numbers.tolist()] == texts
 
 
 @QUICK

@@ -11,12 +11,14 @@ import numpy as np
 from falsify_cli import defaults
 from falsify_cli.columns import Ints
 from falsify_cli.errors import InputError
-from falsify_cli.ids import Ids, Vocabulary, number
+from falsify_cli.ids import Ids, Vocabulary
 from falsify_cli.read.facts import FileFacts
 from falsify_cli.read.fields import FaultyLineError, Table
+from falsify_cli.read.growing import GrowingColumn, GrowingIds
 from falsify_cli.read.layout import QRELS_LAYOUTS, Layout, shown
 from falsify_cli.read.lines import Text, not_a_number, open_text
 from falsify_cli.read.mapping import columns_of, parse_json
+from falsify_cli.read.numbering import Numbering
 from falsify_cli.read.numbers import parse_float, parse_whole_numbers
 from falsify_cli.read.source import Source, opened
 
@@ -86,8 +88,8 @@ def _parse(table: Table, layout: Layout) -> _Block:
     return _Block(
         table.line_count,
         np.arange(len(table)) if table.lines is None else table.lines,
-        table.column(layout.query).compact(),
-        table.column(layout.document).compact(),
+        table.column(layout.query),
+        table.column(layout.document),
         grades,
         table.oddities,
     )
@@ -95,23 +97,27 @@ def _parse(table: Table, layout: Layout) -> _Block:
 
 def _read_text(text: Text, threads: int) -> Qrels:
     source, layout = text.source, text.opening.layout
-    blocks = list(text.blocks(partial(_parse, layout=layout), threads))
-    oddities = dict.fromkeys(note for _, block in blocks for note in block.oddities)
+    queries, documents = Numbering(), GrowingIds()
+    query, grade, line = (GrowingColumn(np.int64) for _ in range(3))
+    oddities: dict[str, None] = {}
+    for before, block in text.blocks(partial(_parse, layout=layout), threads):
+        query.add(queries.numbers(block.queries))
+        documents.add(block.documents)
+        grade.add(block.grades)
+        line.add(block.lines + (before + 1))
+        oddities.update(dict.fromkeys(block.oddities))
     notes = text.notes(oddities)
-    queries = Ids.concatenate([block.queries for _, block in blocks])
-    if not len(queries):
+    if not len(documents):
         raise InputError(f"{source.name}: the file is empty: no record in it")
-    codes, firsts = number(queries)
-    names = queries.take(firsts).to_list()
-    text.refuse_header_that_is_a_record(set(names))
-    lines = np.concatenate([before + 1 + block.lines for before, block in blocks])
+    names = queries.ids().to_list()
+    text.refuse_header_that_is_a_record(names)
     return _assemble(
-        FileFacts(source.name, len(queries), source.sha256, notes),
+        FileFacts(source.name, len(documents), source.sha256, notes),
         names,
-        codes,
-        Ids.concatenate([block.documents for _, block in blocks]),
-        np.concatenate([block.grades for _, block in blocks]),
-        lines,
+        query.column(),
+        documents.column(),
+        grade.column(),
+        line.column(),
     )
 
 
