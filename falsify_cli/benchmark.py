@@ -12,6 +12,7 @@ from falsify_cli.columns import (
     Bools,
     Floats,
     Ints,
+    distinct,
     single_precision,
     stretch_starts,
 )
@@ -126,8 +127,10 @@ def judged_share(benchmark: Benchmark, depth: int | None) -> float:
         known, lengths = known & (lists.ranks <= depth), np.minimum(lengths, depth)
     size = len(judgments.vocabulary)
     pairs = lists.queries[known] * size + lists.codes[known]
-    judged = np.isin(pairs, judgments.query * size + judgments.document)
-    return float(judged.sum() / max(lengths.sum(), 1))
+    # Judgments come by query and document.
+    judged = judgments.query * size + judgments.document
+    places = np.minimum(np.searchsorted(judged, pairs), len(judged) - 1)
+    return float((judged[places] == pairs).sum() / max(lengths.sum(), 1))
 
 
 def join(run: Run, qrels: Qrels, *, answered_only: bool = False) -> Benchmark:
@@ -175,15 +178,15 @@ def join(run: Run, qrels: Qrels, *, answered_only: bool = False) -> Benchmark:
 def _distinct_documents(listed: PackedKeys, judged: Keys) -> int:
     """Different keys in both; the ones listed are sorted, with repetitions."""
     if not len(listed):
-        return len(np.unique(judged))
-    distinct, step = 1, defaults.BLOCK_CELLS
+        return len(distinct(judged))
+    count, step = 1, defaults.BLOCK_CELLS
     for low in range(1, len(listed), step):
         here, before = listed[low : low + step], listed[low - 1 : low + step - 1]
-        distinct += int(np.count_nonzero(here != before[: len(here)]))
-    judged = np.unique(judged)
+        count += int(np.count_nonzero(here != before[: len(here)]))
+    judged = distinct(judged)
     inside = judged <= listed[-1]
     places = np.searchsorted(listed, judged[inside].astype(listed.dtype))
-    return int(distinct + len(judged) - (listed[places] == judged[inside]).sum())
+    return int(count + len(judged) - (listed[places] == judged[inside]).sum())
 
 
 def _restricted(judgments: Judgments, stay: Bools) -> tuple[Judgments, Ints]:
@@ -292,8 +295,8 @@ def _oddities(
     names = [judgments.queries[q] for q in answered.tolist()]
     itself = np.flatnonzero(best.equal(Ids.of(names)))
     return Oddities(
-        len(np.unique(contradicted)),
-        len(np.unique(merged)),
+        len(distinct(contradicted)),
+        len(distinct(merged)),
         tuple(names[i] for i in itself.tolist()),
         rows_dropped=0,
         repeated_judgments=0,

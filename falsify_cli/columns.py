@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+T = TypeVar("T", bound=np.generic)
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -30,6 +32,16 @@ def stretches(*columns: npt.NDArray[Any]) -> list[tuple[int, int]]:
     """The first row of each stretch of equal rows, and the row behind its last."""
     starts = stretch_starts(*columns).tolist()
     return list(zip(starts, [*starts[1:], len(columns[0])][: len(starts)], strict=True))
+
+
+def distinct(values: npt.NDArray[T]) -> npt.NDArray[T]:
+    """The different values, ascending.
+
+    np.unique loads numpy's masked arrays for this: 0.013 s, a thirtieth of a small
+    gate.
+    """
+    ordered = np.sort(values)
+    return ordered[stretch_starts(ordered)]
 
 
 def positions(starts: Ints, count: int) -> Ints:

@@ -8,6 +8,7 @@ import numpy as np
 
 from falsify_cli import defaults
 from falsify_cli.benchmark import Benchmark
+from falsify_cli.columns import distinct
 from falsify_cli.errors import InternalError
 from falsify_cli.grading import Grading
 from falsify_cli.metrics import Metric, trec_eval_names
@@ -19,7 +20,7 @@ def compare(benchmark: Benchmark, grading: Grading) -> None:
     Raises InternalError where a query's score differs by more than 1e-9.
     """
     most = min(len(grading), defaults.SELF_CHECK_QUERIES)
-    sample = np.unique(np.linspace(0, len(grading) - 1, most).astype(int)).tolist()
+    sample = distinct(np.linspace(0, len(grading) - 1, most).astype(int)).tolist()
     judged = {q: _judged(benchmark, grading.metric, q) for q in map(str, sample)}
     lists = {
         q: _named(grading.lists.of(int(q), grading.depth), documents)

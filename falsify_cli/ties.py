@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from falsify_cli.columns import Floats, positions, stretch_starts
+from falsify_cli.columns import Floats, distinct, positions, stretch_starts
 from falsify_cli.grading import Grading
 from falsify_cli.hits import Hits, Lines, own_lines
 
@@ -41,8 +41,8 @@ def ties_of(grading: Grading) -> Ties:
     return Ties(
         _mean(grading, *relevant, best=False),
         _mean(grading, *relevant, best=True),
-        len(np.unique(lists.queries[tied])),
-        len(np.unique(lists.queries[tied & whole])),
+        len(distinct(lists.queries[tied])),
+        len(distinct(lists.queries[tied & whole])),
     )
 
 
