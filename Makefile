@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 STAMP_DEV := $(VENV)/installed-dev
 DEV := falsify-eval==0.2.0 hypothesis jsonschema mypy pytest ruff scipy zstandard
+MUTMUT := mutmut==3.8.1
 
-.PHONY: help install fmt lint type test check demo bench calibrate fuzz clean
+.PHONY: help install fmt lint type test check demo bench calibrate fuzz mutate clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,5 +61,10 @@ calibrate: $(STAMP) ## Measure how often the gate errs (20 minutes on two cores)
 fuzz: $(STAMP_DEV) ## Read mutated files for a minute
 	$(BIN)/python tests/fuzz.py --seconds 60
 
+mutate: $(STAMP_DEV) ## Break the core line by line, and see the tests fail (an hour)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(MUTMUT)
+	$(BIN)/mutmut run
+	$(BIN)/mutmut results
+
 clean: ## Remove what the other targets made
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis mutants build dist

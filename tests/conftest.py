@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 # The same examples every time: a red test is red for the next person, too.
 settings.register_profile("falsify", deadline=None, derandomize=True)
-settings.load_profile("falsify")
+# A mutant has to fail and no more: its failure need not be made small first.
+settings.register_profile(
+    "mutant",
+    settings.get_profile("falsify"),
+    phases=(Phase.explicit, Phase.generate),
+    database=None,
+)
+settings.load_profile("mutant" if "MUTANT_UNDER_TEST" in os.environ else "falsify")
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"

@@ -168,6 +168,7 @@ def test_a_metric_answers_to_its_names_in_every_dialect(
         ("map", Metric("AP", None, 2)),
         ("recall@10_top1", Metric("R", 10, 2, top1=True)),
         ("bpref", Metric("bpref", None, 2)),
+        ("iprec_at_recall_0.1", Metric("iprec_at_recall", None, 2, parameter="0.10")),
     ],
 )
 def test_a_name_and_a_level_make_a_metric(name: str, metric: Metric) -> None:
@@ -210,6 +211,7 @@ def test_counts_sums_and_geometric_means_are_refused_by_name(name: str) -> None:
         pytest.param("nDCG@", "no such metric", id="at nothing"),
         pytest.param("", "no such metric", id="nothing"),
         pytest.param("iprec_at_recall", "iprec_at_recall_0.10", id="no recall level"),
+        pytest.param("Rprec@10", "expected Rprec, say", id="a cutoff it cannot have"),
     ],
 )
 def test_a_name_that_means_nothing_is_refused_with_what_would(

@@ -328,6 +328,14 @@ def test_C_takes_each_lists_own_length_where_neither_cutoff_nor_k_is_given(
     assert null.expected == pytest.approx(expected, abs=1e-15)
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_corpus_of_one_relevant_document_is_always_found(metric: str) -> None:
+    grading = graded({"q": {"d": 1.0}}, {"q": {"d": 1}}, metric, corpus=1)
+    null = retrieved_at_random(grading, 200, 0)
+    # Of two places the second is empty.
+    assert null.expected == (0.5 if metric == "P@2" else 1.0)
+
+
 @pytest.mark.parametrize("metric", [*METRICS, "nDCG@10", "AP@100", "RR@10", "P@100"])
 def test_closed_forms_of_C_hold_at_the_size_of_real_collections(metric: str) -> None:
     # 30 relevant among 200,000; the oracle's closed forms are exact fractions.
