@@ -1056,6 +1056,17 @@ def test_the_run_may_come_from_standard_input() -> None:
     assert "nDCG@10  0.5468 " in ended.out
 
 
+def test_standard_input_is_read_once_whatever_files_there_are(desk: Path) -> None:
+    # A file of that name could be read again, as a run out of order is.
+    (desk / "-").write_text(RUN_TEXT)
+    lines = RUN_TEXT.splitlines(keepends=True)
+    process = start("gate", "-", "qrels.txt", "-m", "AP", stdin=subprocess.PIPE)
+    ended = end(process, "".join(reversed(lines)).encode())
+    plain = run("gate", "run.txt", "qrels.txt", "-m", "AP")
+    assert ended.code == plain.code == 3
+    assert ended.out.splitlines()[3:] == plain.out.splitlines()[3:]
+
+
 def test_the_qrels_may_come_from_standard_input() -> None:
     with (ONE / "qrels-12.txt").open("rb") as stdin:
         ended = run("gate", UNDER_NS[1], "-", *QUICK, stdin=stdin)

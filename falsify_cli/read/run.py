@@ -21,7 +21,7 @@ from falsify_cli.read.lines import Text, open_text
 from falsify_cli.read.mapping import columns_of, parse_json
 from falsify_cli.read.run_block import KEEP_ALL, Keep, parse_block
 from falsify_cli.read.run_parts import Run, RunParts
-from falsify_cli.read.source import Source, opened
+from falsify_cli.read.source import STDIN, Source, opened
 
 
 def read_run(
@@ -39,7 +39,7 @@ def read_run(
     """
     if keep.judged is not None:
         # Only what can be read a second time.
-        if Path(name).is_file():
+        if name != STDIN and Path(name).is_file():
             try:
                 return _read(name, keep, digest, threads, chunk_bytes)
             except OutOfOrderError:
