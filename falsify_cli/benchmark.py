@@ -45,13 +45,14 @@ class Judgments:
 class Lists:
     """The lines that matter of the ranked lists of N queries.
 
-    Those are the first twenty of each list, and below them the lines with a judged
+    Those are the first ten of each list, and below them the lines with a judged
     document and those with the score of another line, also where it is the same only
     as a 32-bit float; as far as lists were read.
     starts: (N + 1,) where each list begins among the m lines.
     documents: (m,) ids, best first. codes: (m,) their codes, -1 where unjudged.
     ranks: (m,) from 1. tie_firsts, tie_lasts: (m,) the ranks at which the line's
-    block of equal scores begins and ends. lengths: (N,) documents listed in the file.
+    block of equal scores begins and ends. near_ties: (m,) whether the score is below
+    that of the line above, but not as a 32-bit float. lengths: (N,) documents listed.
     """
 
     starts: Ints
@@ -61,6 +62,7 @@ class Lists:
     queries: Ints
     tie_firsts: Ints
     tie_lasts: Ints
+    near_ties: Bools
     lengths: Ints
 
     def of(self, query: int, depth: int | None) -> list[str | None]:
@@ -83,15 +85,13 @@ class Lists:
 class Oddities:
     """What is odd but legal in a run, counted in queries.
 
-    rank_contradicts: the rank column orders the first twenty otherwise than the scores.
-    single_precision: scores that differ, and are equal as 32-bit floats.
+    rank_contradicts: the rank column orders the first ten otherwise than the scores.
     first_is_query: ids of the queries whose best document is the query itself.
     rows_dropped: lines left out because the document is the query.
     repeated_judgments: judgments that stand in the qrels more than once.
     """
 
     rank_contradicts: int
-    single_precision: int
     first_is_query: tuple[str, ...]
     rows_dropped: int
     repeated_judgments: int
@@ -103,7 +103,8 @@ class Benchmark:
 
     run, qrels: the facts of the two files. answered: (N,) whether the run lists
     anything. ignored: the run's queries that nobody judged. corpus_seen: distinct
-    documents in run and qrels together.
+    documents in run and qrels together. met: (D,) the judged documents that the run
+    lists for some query, at any rank.
     """
 
     run: FileFacts
@@ -113,6 +114,7 @@ class Benchmark:
     answered: Bools
     ignored: tuple[str, ...]
     corpus_seen: int
+    met: Bools
     oddities: Oddities
 
     def __len__(self) -> int:
@@ -139,9 +141,14 @@ def join(run: Run, qrels: Qrels, *, answered_only: bool = False) -> Benchmark:
     answered_only: leave out the judged queries that the run does not answer.
     Raises InputError where they have no query in common.
     """
-    corpus = _distinct_documents(run.document_keys, qrels.vocabulary.ids.keys())
+    corpus, met = _listed_documents(run.document_keys, qrels.vocabulary.ids.keys())
     # Nothing else wants the keys, and they are the most of what was read.
     run = replace(run, document_keys=np.zeros(0, np.uint64))
+    if not run.queries:
+        raise InputError(
+            f"{run.facts.name or 'run'}: expected documents besides the queries' own, "
+            f"found none; leave out --drop-self"
+        )
     place_of = {query: place for place, query in enumerate(qrels.queries)}
     judged = np.array([place_of.get(q, -1) for q in run.queries], np.int64)
     if not (judged >= 0).any():
@@ -171,22 +178,26 @@ def join(run: Run, qrels: Qrels, *, answered_only: bool = False) -> Benchmark:
         lengths > 0,
         ignored,
         corpus,
+        met,
         replace(oddities, repeated_judgments=qrels.repeated),
     )
 
 
-def _distinct_documents(listed: PackedKeys, judged: Keys) -> int:
-    """Different keys in both; the ones listed are sorted, with repetitions."""
+def _listed_documents(listed: PackedKeys, judged: Keys) -> tuple[int, Bools]:
+    """How many different documents there are, and (D,) which judged ones are listed.
+
+    listed: keys of all lines, sorted. judged: (D,) keys of the judged documents.
+    """
     if not len(listed):
-        return len(distinct(judged))
+        return len(distinct(judged)), np.zeros(len(judged), np.bool_)
     count, step = 1, defaults.BLOCK_CELLS
     for low in range(1, len(listed), step):
         here, before = listed[low : low + step], listed[low - 1 : low + step - 1]
         count += int(np.count_nonzero(here != before[: len(here)]))
-    judged = distinct(judged)
-    inside = judged <= listed[-1]
-    places = np.searchsorted(listed, judged[inside].astype(listed.dtype))
-    return int(count + len(judged) - (listed[places] == judged[inside]).sum())
+    met = judged <= listed[-1]
+    places = np.searchsorted(listed, judged[met].astype(listed.dtype))
+    met[met] = listed[places] == judged[met]
+    return count + len(distinct(judged[~met])), met
 
 
 def _restricted(judgments: Judgments, stay: Bools) -> tuple[Judgments, Ints]:
@@ -225,10 +236,14 @@ def _ordered(
         order[tied] = order[moved]
     codes = judgments.vocabulary.codes(documents)
     ranks = places[firsts] + np.arange(len(query)) - firsts + 1
-    near_firsts, near_lasts = _blocks(query, single_precision(scores))
-    matter = np.flatnonzero(
-        (codes >= 0) | (near_lasts > near_firsts) | (ranks <= defaults.LOOKED_AT)
-    )
+    single = single_precision(scores)
+    near_firsts, near_lasts = _blocks(query, single)
+    near_ties = (firsts == np.arange(len(query))) & (near_firsts < firsts)
+    matters = (codes >= 0) | (near_lasts > near_firsts) | (ranks <= defaults.LOOKED_AT)
+    if run.depth is not None:
+        # How much more is there depends on how the file is arranged.
+        matters &= places[near_firsts] < run.depth
+    matter = np.flatnonzero(matters)
     query, order, scores = query[matter], order[matter], scores[matter]
     lists = Lists(
         _starts(query, judgments),
@@ -238,6 +253,7 @@ def _ordered(
         query,
         places[firsts[matter]] + 1,
         places[lasts[matter]] + 1,
+        near_ties[matter],
         lengths,
     )
     odd = _oddities(lists, scores, run.ranks[order], judgments)
@@ -279,11 +295,8 @@ def _moved(documents: Ids, places: Ints, sources: Ints) -> Ids:
 def _oddities(
     lists: Lists, scores: Floats, ranks: Floats, judgments: Judgments
 ) -> Oddities:
-    queries, single = lists.queries, single_precision(scores)
-    falls = (queries[1:] == queries[:-1]) & (scores[1:] < scores[:-1])
-    merged = queries[1:][falls & (single[1:] == single[:-1])]
     first = np.flatnonzero(lists.ranks <= defaults.LOOKED_AT)
-    queries, ranks = queries[first], ranks[first]
+    queries, ranks = lists.queries[first], ranks[first]
     blocks = stretch_starts(queries, scores[first])
     highest = np.fmin.reduceat(ranks, blocks)
     lowest = np.fmax.reduceat(ranks, blocks)
@@ -296,7 +309,6 @@ def _oddities(
     itself = np.flatnonzero(best.equal(Ids.of(names)))
     return Oddities(
         len(distinct(contradicted)),
-        len(distinct(merged)),
         tuple(names[i] for i in itself.tolist()),
         rows_dropped=0,
         repeated_judgments=0,
@@ -330,8 +342,7 @@ def spelled_otherwise(benchmark: Benchmark) -> tuple[Meeting | None, Meeting | N
     queries = meeting(benchmark.ignored[:_TRIED], unanswered[:_TRIED])
     unjudged = (lists.codes < 0) & (lists.ranks <= defaults.LOOKED_AT)
     strangers = _sample(lists.documents.take(np.flatnonzero(unjudged)))
-    met = np.zeros(len(judgments.vocabulary), np.bool_)
-    met[lists.codes[lists.codes >= 0]] = True
+    met = benchmark.met
     missed = _sample(judgments.vocabulary.ids.take(np.flatnonzero(~met)))
     documents = meeting(strangers, missed, parts=not met.any())
     return queries, documents

@@ -31,9 +31,9 @@ SELF_CHECK_TOLERANCE = 1e-9
 # The cutoff of the companion metric where the graded metric has none.
 COMPANION_CUTOFF = 10
 
-# How far down a list its unjudged documents are looked at: for what is odd about the
-# list, and for ids that would meet if they were spelled otherwise.
-LOOKED_AT = 20
+# How far down a list its unjudged documents are looked at, whatever the metric: for
+# what is odd about the list, and for ids that would meet if spelled otherwise.
+LOOKED_AT = 10
 
 # A tie range narrower than this cannot move a score's third decimal.
 TIE_RANGE_SHOWN = 0.0005

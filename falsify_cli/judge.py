@@ -190,13 +190,14 @@ def _available_threads() -> int:
 
 
 def _deepest(metrics: Sequence[Metric], top_k: int | None) -> int | None:
-    """The rank below which no metric, nor its companion, looks."""
+    """The rank below which no metric, nor its companion, nor a notice looks."""
     if top_k is not None:
-        return top_k
+        return max(top_k, defaults.LOOKED_AT)
     cutoffs = [metric.cutoff for metric in metrics]
     if None in cutoffs:
         return None
-    return max(cutoff for cutoff in cutoffs if cutoff is not None)
+    known = (cutoff for cutoff in cutoffs if cutoff is not None)
+    return max(*known, defaults.LOOKED_AT)
 
 
 def _run(run: RunInput, keep: Keep, digest: bool, threads: int) -> Run:

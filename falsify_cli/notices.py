@@ -6,6 +6,7 @@ import numpy as np
 
 from falsify_cli import defaults
 from falsify_cli.benchmark import Benchmark, Lists, spelled_otherwise
+from falsify_cli.columns import distinct
 from falsify_cli.gold import Gold
 from falsify_cli.grading import Grading
 from falsify_cli.interval import Groups, Interval
@@ -54,12 +55,6 @@ def input_notices(benchmark: Benchmark, *, answered_only: bool = False) -> list[
             f"The rank column contradicts the scores in "
             f"{_s(odd.rank_contradicts, 'query', 'queries')}; the scores decide."
         )
-    if odd.single_precision:
-        lines.append(
-            f"Scores are equal as 32-bit floats alone in "
-            f"{_s(odd.single_precision, 'query', 'queries')}: older trec_eval and "
-            f"pytrec_eval break those as ties, and may print another score."
-        )
     if len(odd.first_is_query) > _SELF_SHARE * max(answered, 1):
         lines.append(
             f"The best document has the query's own id in "
@@ -102,6 +97,7 @@ def metric_notices(grading: Grading, ties: Ties | None, share: float) -> list[st
         lines.append(NOTHING_JUDGED)
     if ties is not None:
         lines += _tie_notices(ties)
+    lines += _near_tie_notices(grading)
     lines += _coincidences(gold)
     if one_list_for_all(grading.lists, grading.depth):
         lines.append(
@@ -129,6 +125,20 @@ def _tie_notices(ties: Ties) -> list[str]:
                 f"{_s(ties.all_equal, 'query', 'queries')}: the ids alone order them."
             )
     return lines
+
+
+def _near_tie_notices(grading: Grading) -> list[str]:
+    lists = grading.lists
+    near = lists.near_ties
+    if grading.depth is not None:
+        # The line above is the one that has to be within the depth.
+        near = near & (lists.ranks <= grading.depth + 1)
+    if not near.any():
+        return []
+    queries = _s(len(distinct(lists.queries[near])), "query", "queries")
+    old = "older trec_eval and pytrec_eval break those as ties"
+    text = f"Scores are equal as 32-bit floats alone in {queries}: {old}"
+    return [f"{text}, and may print another score."]
 
 
 def _coincidences(gold: Gold) -> list[str]:
@@ -176,7 +186,7 @@ def paraphrase_notice(gold: Gold, groups: Groups) -> list[str]:
 def one_list_for_all(lists: Lists, depth: int | None) -> bool:
     """Whether all queries, several of them, list the same documents.
 
-    As far as they matter: judged ones, and the first twenty.
+    As far as they matter: judged ones, and the first ten.
     """
     lengths = lists.lengths
     seen = (lists.codes >= 0) | (lists.ranks <= defaults.LOOKED_AT)

@@ -42,6 +42,9 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+# How far two computations of one mean score may lie apart, in metric units.
+_ROUNDING = 1e-12
+
 # From worst to best; several metrics, or a metric and its companion, take the worst.
 _SEVERITY = (Verdict.FAIL, Verdict.UNDER_NS, Verdict.PASS)
 
@@ -70,7 +73,8 @@ def state_of(
         return State.SILENT
     if interval.low >= tau and p_value <= alpha / 4:
         return State.PASS
-    if delta < tau and interval.high < 2 * tau:
+    # A gap of tau itself is no failure, however its last bit was rounded.
+    if delta < tau - _ROUNDING and interval.high < 2 * tau:
         return State.FAIL
     return State.OPEN
 

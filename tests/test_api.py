@@ -444,3 +444,19 @@ def test_a_list_left_empty_answers_no_query() -> None:
     expected = report(judged({"q1": {"d1": 1.0}}))
     assert report(judged(run)) == expected
     assert expected["benchmark"]["queries_answered"] == 1
+
+
+def test_no_other_metric_changes_what_is_said_of_a_result() -> None:
+    # Ranks contradict and 32-bit ties lie below the first one's cutoff.
+    run = {
+        "q1": {"a": 9.0, "b": 8.0, "c": 1.0, "d": 1.0 - 1e-12},
+        "q2": {"a": 9.0, "c": 8.0},
+    }
+    for metrics in (["Success@1", "AP"], ["P@3", "nDCG@10"], ["AP", "P@1"]):
+        together = judged(run, QRELS, metrics)
+        for metric, result in zip(metrics, together.results, strict=True):
+            (alone,) = judged(run, QRELS, metric).results
+            assert alone.notices == result.notices
+            assert ("32-bit" in " ".join(alone.notices)) == (
+                metric not in ("P@1", "Success@1")
+            )

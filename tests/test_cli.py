@@ -31,8 +31,9 @@ import typer
 from conftest import ROOT
 
 import falsify_cli
+from falsify_cli import gate
 from falsify_cli.__main__ import main
-from falsify_cli.errors import InternalError, UsageError
+from falsify_cli.errors import InputError, InternalError, UsageError
 from falsify_cli.verdict import ExitCode
 
 posix = pytest.mark.skipif(os.name != "posix", reason="of POSIX systems")
@@ -1054,6 +1055,34 @@ def test_the_run_may_come_from_standard_input() -> None:
     assert (ended.code, ended.err) == (3, "")
     assert ended.out.startswith(f"standard input against {UNDER_NS[2]}\n")
     assert "nDCG@10  0.5468 " in ended.out
+
+
+def test_names_that_no_file_can_have_are_complained_of(call: Call, desk: Path) -> None:
+    for metric in ("nDCG@10", "AP"):
+        ended = call("gate", "a" * 300, "qrels.txt", "-m", metric)
+        assert_complains(ended, "cannot be opened: File name too long")
+        for name in ("a\0b", "\ud800"):
+            with pytest.raises(InputError, match="cannot be opened"):
+                gate(name, "qrels.txt", metric)
+            with pytest.raises(InputError, match="cannot be opened"):
+                gate("run.txt", name, metric)
+
+
+def test_a_repetition_in_standard_input_is_told_beside_a_file_of_that_name(
+    desk: Path,
+) -> None:
+    (desk / "-").write_text("")
+    process = start("gate", "-", "qrels.txt", stdin=subprocess.PIPE)
+    ended = end(process, b"q1 Q0 a 1 1 t\nq1 Q0 a 2 0 t\n")
+    assert_complains(ended, "-:2: expected a document once", "line 1 again")
+
+
+def test_a_run_of_nothing_but_its_own_queries_is_complained_of(
+    call: Call, desk: Path
+) -> None:
+    (desk / "own.txt").write_text("q1 Q0 q1 1 1 t\nq2 Q0 q2 1 1 t\n")
+    ended = call("gate", "own.txt", "qrels.txt", "--drop-self")
+    assert_complains(ended, "own.txt: expected documents besides the queries' own")
 
 
 def test_standard_input_is_read_once_whatever_files_there_are(desk: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from pathlib import Path
 
 import pytest
@@ -251,3 +252,11 @@ def hinted(d: list[float], groups: list[str] | None) -> int | None:
         for name in every
     ]
     return ref.hint([total * len(every) / len(d) for total in sums])
+
+
+def test_a_gap_of_tau_does_not_fail_for_its_last_bit() -> None:
+    delta = math.nextafter(0.065, 0)
+    span = Interval(0.01, 0.1, 0.9875, 0.0, 0.0)
+    for gap, state in ((delta, State.OPEN), (delta - 1e-9, State.FAIL)):
+        found = state_of(gap, span, 0.001, tau=0.065, alpha=0.05, silent=False)
+        assert found is state

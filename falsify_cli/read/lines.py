@@ -95,7 +95,7 @@ class Text:
         opening = self.opening
         header = ["a header line"] * bool(opening.header)
         layout = [opening.layout.note] * bool(opening.layout.note)
-        return (*layout, *header, *self.source.notes, *oddities)
+        return (*layout, *header, *self.source.notes, *sorted(oddities))
 
     def refuse_header_that_is_a_record(self, queries: Container[str]) -> None:
         """Refuse a first line whose query stands on other lines too.

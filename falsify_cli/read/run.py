@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from os.path import isfile
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def read_run(
     """
     if keep.judged is not None:
         # Only what can be read a second time.
-        if name != STDIN and Path(name).is_file():
+        if name != STDIN and isfile(name):
             try:
                 return _read(name, keep, digest, threads, chunk_bytes)
             except OutOfOrderError:
@@ -117,4 +117,5 @@ def _assemble_mapping(
         np.full(len(top), np.nan),
         np.sort(documents.keys()),
         dropped,
+        keep.depth,
     )

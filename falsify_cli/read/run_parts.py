@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
+from os.path import isfile
 from typing import NoReturn
 
 import numpy as np
@@ -22,7 +22,7 @@ from falsify_cli.read.kept_lines import KeptLines
 from falsify_cli.read.layout import shown
 from falsify_cli.read.numbering import Numbering
 from falsify_cli.read.run_block import RunBlock
-from falsify_cli.read.source import opened
+from falsify_cli.read.source import STDIN, opened
 from falsify_cli.words import WORD
 
 # Lines whose (query, document) keys are sorted at once in search of a repetition.
@@ -39,6 +39,7 @@ class Run:
     top depth of their query, ties included; query counts into queries; a rank is
     NaN where there is none. document_keys: of all lines, sorted, a document listed
     twice with its key twice; 32 bits each where all documents are plain numbers.
+    depth: to which rank every list is whole, ties included; None where it is all.
     places: (k,) how many lines of its list stand before each, where only the lines
     that matter were kept; None where lists are whole as far as they were wanted.
     """
@@ -52,6 +53,7 @@ class Run:
     ranks: Floats
     document_keys: PackedKeys
     dropped: int = 0
+    depth: int | None = None
     places: Ints | None = None
 
 
@@ -70,6 +72,7 @@ class RunParts:
         self._queries = Numbering()
         self._segment_queries = GrowingColumn(np.int64)
         self._segment_starts = GrowingColumn(np.int64)
+        self._depth = depth
         self._kept = KeptLines(depth)
         self._in_order = ListsInOrder()
         self._places_in_lists = GrowingColumn(np.int64)
@@ -117,6 +120,7 @@ class RunParts:
             *self._kept.columns(),
             keys,
             self.dropped,
+            self._depth,
             self._places_in_lists.column() if len(self._places_in_lists) else None,
         )
 
@@ -137,12 +141,13 @@ class RunParts:
 
 def _line_of(name: str, number: int) -> str:
     """The text of a line, for a message; empty where the input cannot be reread."""
-    if not Path(name).is_file():
+    if name == STDIN or not isfile(name):
         return ""
     with opened(name) as source:
         chunks = source.chunks(defaults.CHUNK_BYTES)
         lines = (line for c in chunks for line in c[:-WORD].split(b"\n")[:-1])
-        return f": {shown(next(islice(lines, number - 1, None)))}"
+        line = next(islice(lines, number - 1, None), None)
+        return "" if line is None else f": {shown(line)}"
 
 
 def _first_repetition(

@@ -121,6 +121,8 @@ def opened(name: str, *, digest: bool = False) -> Iterator[Source]:
         stream = sys.stdin.buffer if name == STDIN else open(name, "rb")  # noqa: SIM115
     except OSError as error:
         raise InputError(f"{name}: cannot be opened: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{name!r}: cannot be opened: {error}") from error
     try:
         yield Source(name, stream, digest=digest)
     finally:
