@@ -15,7 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falsify_cli import defaults
-from falsify_cli.interval import Groups, Interval, end_rank, intervals, rows_of
+from falsify_cli.interval import (
+    Groups,
+    Interval,
+    _end,
+    end_rank,
+    intervals,
+    rows_of,
+)
 from falsify_cli.nulls import draws
 from falsify_cli.nulls.draws import TAG_WEIGHTS, stream
 
@@ -303,3 +310,10 @@ def test_the_resampling_error_is_half_the_distance_of_two_ranks() -> None:
     found = interval(d, n_boot=rows)
     assert found.low == pytest.approx(lows[3], abs=1e-12)
     assert found.low_error == pytest.approx((lows[5] - lows[1]) / 2, abs=1e-12)
+
+
+def test_the_error_of_an_end_stays_within_the_resamples() -> None:
+    # Rank 1 less 1 is no rank: from the first to the second resample, halved.
+    assert _end(np.array([0.0, 1.0, 3.0, 6.0]), 1) == (0.0, 0.5)
+    # Rank 4 of 4: from the second to the last.
+    assert _end(np.array([0.0, 1.0, 3.0, 6.0]), 4) == (6.0, 2.5)

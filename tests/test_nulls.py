@@ -336,6 +336,13 @@ def test_a_corpus_of_one_relevant_document_is_always_found(metric: str) -> None:
     assert null.expected == (0.5 if metric == "P@2" else 1.0)
 
 
+@pytest.mark.parametrize("metric", ["AP", "nDCG", "RR", "P@2", "R@2", "Success@2"])
+def test_a_corpus_of_two_relevant_documents_is_always_found(metric: str) -> None:
+    run: Run = {"q": {"d": 1.0, "e": 0.5}}
+    grading = graded(run, {"q": {"d": 1, "e": 1}}, metric, corpus=2)
+    assert retrieved_at_random(grading, 200, 0).expected == pytest.approx(1, abs=1e-15)
+
+
 @pytest.mark.parametrize("metric", [*METRICS, "nDCG@10", "AP@100", "RR@10", "P@100"])
 def test_closed_forms_of_C_hold_at_the_size_of_real_collections(metric: str) -> None:
     # 30 relevant among 200,000; the oracle's closed forms are exact fractions.

@@ -32,11 +32,9 @@ __all__ = [
 Nulls = tuple[Null, Null, Null, Null]
 
 
-def null_models(
-    grading: Grading, n_boot: int, seed: int, tick: Callable[[], None] = lambda: None
-) -> Nulls:
+def null_models(grading: Grading, n_boot: int, seed: int) -> Nulls:
     """Build all four nulls of one metric; see null_models_together."""
-    return null_models_together([grading], n_boot, seed, tick)[0]
+    return null_models_together([grading], n_boot, seed)[0]
 
 
 def null_models_together(
