@@ -689,6 +689,22 @@ def test_block_sizes_change_no_bit_of_a_dense_look_up(
     assert in_bytes([permuted(grading, 250, 1), uniform(grading, 250, 1)]) == before
 
 
+def test_draws_compared_in_several_steps_are_all_summed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    grading = graded(*full_case(), "nDCG")
+    table = relabelled._Table.of(grading.matrix, 1)
+    count, distinct = grading.matrix.shape
+    dealt = np.random.default_rng(0).integers(-1, distinct, (7, count), np.int32)
+    full = np.zeros((count, distinct + 1))
+    full[grading.matrix.rows, grading.matrix.columns] = grading.matrix.values
+    plain = full[np.arange(count), dealt].sum(axis=1)
+    monkeypatch.setattr(defaults, "BLOCK_CELLS", 2 * len(grading.matrix.rows))
+    # What is left unwritten is seen.
+    monkeypatch.setattr(np, "empty", lambda size: np.full(size, np.nan))
+    assert table._compared(dealt).tolist() == pytest.approx(plain, abs=1e-12)
+
+
 def test_m_is_compared_cell_by_cell_where_it_is_sparse() -> None:
     run = {f"q{i}": {f"d{i}": 1.0} for i in range(60)}
     qrels = {f"q{i}": {"a": 1, f"d{i}": 1} for i in range(60)}
