@@ -815,3 +815,19 @@ def test_hypergeometric_chances_are_those_of_scipy_and_of_whole_numbers(
     ]
     exact = [way / math.comb(corpus, drawn) for way in ways[:40]]
     assert found[:40] == pytest.approx(exact, rel=1e-6, abs=1e-12)
+
+
+def test_the_hypergeometric_chances_hold_far_from_no_hit() -> None:
+    # e^700 times as likely as no hit at all: their ratios fit in no double.
+    found = hypergeometric(2_000, 1_000, 4_000)
+    expected = stats.hypergeom(4_000, 2_000, 1_000).pmf(np.arange(1_001))
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-200)
+
+
+def test_cells_behind_too_large_a_deck_are_dealt_as_well() -> None:
+    size = random_lists._LARGEST_DECK + 1
+    sizes = np.array([size] * 3 + [2] * 20)
+    numbers = different_numbers(np.full(23, 2), sizes, np.random.default_rng(1))
+    pairs = numbers.reshape(-1, 2)
+    assert (pairs[:, 0] != pairs[:, 1]).all()
+    assert sorted(pairs[3].tolist()) == [0, 1]
