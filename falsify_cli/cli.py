@@ -114,8 +114,12 @@ QrelsFile = Annotated[
     str, typer.Argument(metavar="QRELS", help="TREC qrels; - is standard input.")
 ]
 MetricName = Annotated[
-    str,
-    typer.Option("--metric", "-m", help="One metric, named as for `falsify gate`."),
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        "-m",
+        help=f"One metric, named as for `falsify gate`.  [default: {defaults.METRIC}]",
+    ),
 ]
 Tau = Annotated[float, typer.Option(help="The gap each null must be beaten by.")]
 NBoot = Annotated[
@@ -288,7 +292,7 @@ def gate(
 )
 def controls(
     qrels: QrelsFile,
-    metric: MetricName = defaults.METRIC,
+    metric: MetricName = None,
     tau: Tau = defaults.TAU,
     n_boot: NBoot = defaults.N_BOOT,
     top_k: TopK = None,
@@ -318,7 +322,7 @@ def controls(
 
     _refuse_to_overwrite(output, qrels, corpus, group)
     parameters = _parameters(tau, alpha, n_boot, seed, top_k, rel_level, corpus, group)
-    ground = Ground.of(qrels, metric, parameters, threads or 1)
+    ground = Ground.of(qrels, _one_metric(metric), parameters, threads or 1)
     with _progress_bar() as progress:
         found = put_controls(ground, progress)
     report = _Report(
@@ -333,7 +337,7 @@ def controls(
 @app.command(epilog="Example:\n\n\b\n  falsify inspect qrels.txt -m nDCG@10")
 def inspect(
     qrels: QrelsFile,
-    metric: MetricName = defaults.METRIC,
+    metric: MetricName = None,
     tau: Tau = defaults.TAU,
     n_boot: NBoot = defaults.N_BOOT,
     top_k: TopK = None,
@@ -356,7 +360,7 @@ def inspect(
 
     _refuse_to_overwrite(output, qrels, corpus, group)
     parameters = _parameters(tau, alpha, n_boot, seed, top_k, rel_level, corpus, group)
-    found = look_at(Ground.of(qrels, metric, parameters, threads or 1))
+    found = look_at(Ground.of(qrels, _one_metric(metric), parameters, threads or 1))
     report = _Report(
         lambda look: inspection_table.render(found, look),
         lambda: json.render_plain(found.to_dict()),
@@ -365,6 +369,12 @@ def inspect(
 
 
 # --- what the commands share ---
+
+
+def _one_metric(metrics: list[str] | None) -> str:
+    if metrics and len(metrics) > 1:
+        raise UsageError("--metric: expected one; ask again for the next")
+    return metrics[0] if metrics else defaults.METRIC
 
 
 def _number_or_name(corpus: str | None) -> int | str | None:

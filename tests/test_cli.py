@@ -425,6 +425,14 @@ def test_wrong_usage_names_the_help_of_its_command(call: Call, command: str) -> 
     assert_complains(call(command, "--nonsense"), f"Try 'falsify {command} --help'.")
 
 
+@pytest.mark.parametrize("command", ["controls", "inspect"])
+def test_a_second_metric_is_not_taken_for_the_first(
+    call: Call, command: str, desk: Path
+) -> None:
+    ended = call(command, "qrels.txt", "-m", "RR", "-m", "AP")
+    assert_complains(ended, "--metric: expected one")
+
+
 def test_without_a_command_one_line_says_where_the_help_is(call: Call) -> None:
     assert_complains(call(), "no command", "--help")
 
