@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from falsify_cli import defaults
 from falsify_cli.columns import (
@@ -235,21 +234,27 @@ def _ordered(
         documents = _moved(documents, tied, moved)
         order[tied] = order[moved]
     codes = judgments.vocabulary.codes(documents)
-    ranks = places[firsts] + np.arange(len(query)) - firsts + 1
+    # Of neighbours, equal scores as 32-bit floats, and those of them that differ.
     single = single_precision(scores)
-    near_firsts, near_lasts = _blocks(query, single)
-    near_ties = (firsts == np.arange(len(query))) & (near_firsts < firsts)
-    matters = (codes >= 0) | (near_lasts > near_firsts) | (ranks <= defaults.LOOKED_AT)
+    close = (query[1:] == query[:-1]) & (single[1:] == single[:-1])
+    near_ties = np.append(False, close & (scores[1:] < scores[:-1]))
+    matters = (codes >= 0) | (places < defaults.LOOKED_AT)
+    matters[1:] |= close
+    matters[:-1] |= close
     if run.depth is not None:
         # How much more is there depends on how the file is arranged.
-        matters &= places[near_firsts] < run.depth
-    matter = np.flatnonzero(matters)
+        begins = np.flatnonzero(np.append(True, ~close))
+        deep = np.flatnonzero(places >= run.depth)
+        first = begins[np.searchsorted(begins, deep, "right") - 1]
+        matters[deep] &= places[first] < run.depth
+    # Nearly always all of a short list: then nothing is copied.
+    matter = slice(None) if matters.all() else np.flatnonzero(matters)
     query, order, scores = query[matter], order[matter], scores[matter]
     lists = Lists(
         _starts(query, judgments),
         documents.take(matter),
         codes[matter],
-        ranks[matter],
+        places[matter] + 1,
         query,
         places[firsts[matter]] + 1,
         places[lasts[matter]] + 1,
@@ -278,7 +283,7 @@ def _by_score(query: Ints, scores: Floats) -> Ints:
     return rows if falling.all() else rows[np.lexsort((-scores, query))]
 
 
-def _blocks(query: Ints, scores: npt.NDArray[np.floating]) -> tuple[Ints, Ints]:
+def _blocks(query: Ints, scores: Floats) -> tuple[Ints, Ints]:
     """(m,) the first and the last line of every line's block of equal scores."""
     firsts = stretch_starts(query, scores)
     sizes = np.diff(firsts, append=len(query))

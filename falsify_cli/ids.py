@@ -112,7 +112,7 @@ class Ids:
             return [text[start:end] for start, end in pairs]
         return [body[start:end].decode() for start, end in pairs]
 
-    def take(self, indices: npt.NDArray[Any]) -> Ids:
+    def take(self, indices: npt.NDArray[Any] | slice) -> Ids:
         """The ids at these places, in the same buffer."""
         return Ids(self.buffer, self.starts[indices], self.lengths[indices])
 
