@@ -574,3 +574,20 @@ def test_a_missing_file_is_said(tmp_path: Path) -> None:
         read_run(str(tmp_path / "none"))
     with pytest.raises(InputError, match=r"cannot be opened: .*directory"):
         read_run(str(tmp_path))
+
+
+@pytest.mark.parametrize("length", [1, 4, 7])
+@pytest.mark.parametrize("again", [None, 0, 11])
+def test_a_repetition_is_found_among_lists_of_equal_length(
+    path: Path, length: int, again: int | None
+) -> None:
+    # Documents of neighbouring lists are the same, which is no repetition.
+    rows = [(q, f"{10 + d}") for q in range(12) for d in range(length)]
+    if again is not None and length > 1:
+        rows[again * length + 1] = rows[again * length]
+    lines = [f"q{q} Q0 {d} 1 {-i} t\n" for i, (q, d) in enumerate(rows)]
+    if again is None or length == 1:
+        assert len(read(path, "".join(lines).encode()).documents) == 12 * length
+        return
+    with pytest.raises(InputError, match=rf":{again * length + 2}: .* again"):
+        read(path, "".join(lines).encode())

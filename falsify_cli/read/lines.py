@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Protocol, TypeVar
@@ -149,9 +148,14 @@ def _mapped(
     This thread parses as well: one that only waited would cost 20 MB more. Two
     threads take 0.8 of the time of one; what they share is the interpreter.
     """
-    if threads == 1:
+    head = list(islice(chunks, min(threads, 2)))
+    alone, chunks = len(head) < 2, chain(head, chunks)
+    del head
+    if alone:
         yield from map(work, chunks)
         return
+    from concurrent.futures import ThreadPoolExecutor  # 7 ms, which a small file spares
+
     with ThreadPoolExecutor(threads - 1) as pool:
         while batch := list(islice(chunks, threads)):
             others = [pool.submit(work, chunk) for chunk in batch[1:]]

@@ -169,6 +169,8 @@ def _first_repetition(
         offset = int(starts[low])
         query = np.repeat(queries[low:high], lengths[low:high])
         mine = keys[offset : offset + len(query)]
+        if not scattered and _differ_in_rows(query, mine):
+            continue
         ordered = _pairs(query, mine)
         ordered.sort()
         for pair in ordered[1:][ordered[1:] == ordered[:-1]]:
@@ -180,6 +182,22 @@ def _first_repetition(
                 one, two = same[again][:2].tolist()
                 return offset + one, offset + two
     return None
+
+
+def _differ_in_rows(queries: Ints, documents: PackedKeys) -> bool:
+    """Whether all lists are equally long, and none has a document twice.
+
+    Long enough lists mostly are, those of MS MARCO to the last: rows of 32 bits are
+    sorted in a quarter of the time that pairs of query and document take.
+    """
+    starts = stretch_starts(queries)
+    length = len(queries) // max(len(starts), 1)
+    if not np.array_equal(starts, np.arange(len(starts)) * length):
+        return False
+    if len(starts) * length != len(queries):
+        return False
+    rows = np.sort(documents.reshape(len(starts), length), axis=1)
+    return not (rows[:, 1:] == rows[:, :-1]).any()
 
 
 def _pairs(queries: Ints, documents: PackedKeys) -> Keys:
