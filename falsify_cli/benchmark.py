@@ -222,8 +222,9 @@ def _ordered(
     order = _by_score(query, run.scores)
     query, scores = query[order], run.scores[order]
     documents = run.documents.take(order)
-    places = np.arange(len(query)) - _starts(query, judgments)[query]
-    if run.places is not None:
+    if run.places is None:
+        places = np.arange(len(query)) - _starts(query, judgments)[query]
+    else:
         places = run.places[order]
     firsts, lasts = _blocks(query, scores)
     tied = np.flatnonzero(lasts > firsts)

@@ -279,9 +279,13 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def may_hold(self, ids: Ids) -> Bools:
-        """(m,) whether each id's key is here: True also for a rare stranger."""
-        found: Bools = self.table.find(ids.keys(self.salt)) >= 0
+    def may_hold(self, ids: Ids, keys: Keys) -> Bools:
+        """(m,) whether each id's key is here: True also for a rare stranger.
+
+        keys: those of the ids under salt 0, which is nearly always the salt.
+        """
+        mine = ids.keys(self.salt) if self.salt else keys
+        found: Bools = self.table.find(mine) >= 0
         return found
 
     def codes(self, ids: Ids) -> Ints:

@@ -9,7 +9,7 @@ from falsify_cli.columns import Ints
 
 Keys = npt.NDArray[np.uint64]
 
-# The odd constant of splitmix64's last round (Steele, Lea & Flood, 2014).
+# An odd constant of splitmix64 (Steele, Lea & Flood, 2014).
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
 _SHIFT = np.uint64(29)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from falsify_cli import defaults
 from falsify_cli.benchmark import Benchmark
-from falsify_cli.columns import Ints
+from falsify_cli.columns import Ints, distinct
 from falsify_cli.errors import InputError, UsageError
 from falsify_cli.interval import Groups
 from falsify_cli.judgement import Parameters
@@ -78,7 +78,7 @@ def corpus_of(parameters: Parameters, benchmark: Benchmark) -> Corpus:
         name = wanted
         documents = read_corpus(wanted)
         judgments = benchmark.judgments
-        gold = np.unique(judgments.document[judgments.grade >= parameters.rel_level])
+        gold = distinct(judgments.document[judgments.grade >= parameters.rel_level])
         absent = int((documents.codes(judgments.vocabulary.ids.take(gold)) < 0).sum())
         if absent == len(gold):
             raise InputError(

@@ -54,8 +54,9 @@ class _Labels:
     listed: Bools
     sizes: Ints
 
-    def __len__(self) -> int:
-        """The longer of labels and lines."""
+    @property
+    def width(self) -> int:
+        """Cells that one draw takes: labels or lines, whichever are more."""
         return max(len(self.counts), len(self.queries))
 
     @classmethod
@@ -104,7 +105,7 @@ def matched(gradings: Sequence[Grading], n_boot: int, seed: int) -> list[Null]:
         for grading, mine in zip(gradings, labels, strict=True)
     ]
     points_rng = stream(seed, TAG_D_POINTS)
-    for block in blocks(n_boot, max(count, *map(len, labels))):
+    for block in blocks(n_boot, max(count, *(mine.width for mine in labels))):
         points = points_rng.random((block, count))
         for drawing, tally in zip(drawings, tallies, strict=True):
             tally.add(drawing.scores(points), block)

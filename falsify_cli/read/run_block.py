@@ -70,16 +70,17 @@ def parse_block(table: Table, layout: Layout, keep: Keep) -> RunBlock:
     lines = table.lines
     if len(rows) < len(table):
         lines = rows if lines is None else lines[rows]
-    starts = queries.stretches()
+    starts, keys = queries.stretches(), documents.keys()
     if keep.judged is None:
         top, places = top_of_segments(scores, starts, keep.depth), None
     else:
-        top, places = lines_that_matter(scores, starts, keep.judged.may_hold(documents))
+        judged = keep.judged.may_hold(documents, keys)
+        top, places = lines_that_matter(scores, starts, judged)
     segment = np.searchsorted(starts, top, side="right") - 1
     return RunBlock(
         table.line_count,
         lines,
-        documents.keys(),
+        keys,
         queries.take(starts),
         starts,
         segment,
