@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,20 +65,25 @@ class Lists:
     near_ties: Bools
     lengths: Ints
 
-    def of(self, query: int, depth: int | None) -> list[str | None]:
-        """The ids of one list, best first; None for those that do not matter."""
-        length = int(self.lengths[query])
-        length = length if depth is None else min(length, depth)
-        lines = np.arange(self.starts[query], self.starts[query + 1])
-        lines = lines[self.ranks[lines] <= length]
-        ids: list[str | None] = [None] * length
-        for rank, document in zip(
+    def of(self, queries: Sequence[int], depth: int | None) -> list[list[str | None]]:
+        """The ids of some lists, best first; None for those that do not matter."""
+        lengths = self.lengths[queries]
+        if depth is not None:
+            lengths = np.minimum(lengths, depth)
+        lists: list[list[str | None]] = [[None] * n for n in lengths.tolist()]
+        wanted = np.full(len(self.lengths), -1)
+        wanted[queries] = np.arange(len(lists))
+        lines = np.flatnonzero(wanted[self.queries] >= 0)
+        if depth is not None:
+            lines = lines[self.ranks[lines] <= depth]
+        for place, rank, document in zip(
+            wanted[self.queries[lines]].tolist(),
             self.ranks[lines].tolist(),
             self.documents.take(lines).to_list(),
             strict=True,
         ):
-            ids[rank - 1] = document
-        return ids
+            lists[place][rank - 1] = document
+        return lists
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,6 +44,21 @@ def distinct(values: npt.NDArray[T]) -> npt.NDArray[T]:
     return ordered[stretch_starts(ordered)]
 
 
+def kinds_of_pairs(left: Ints, right: Ints) -> tuple[list[tuple[int, int]], Ints]:
+    """The different pairs of two columns, ascending, and which of them each row is.
+
+    Both columns from 0 up. np.unique along an axis takes 50 times as long.
+
+    >>> kinds_of_pairs(np.array([2, 0, 2]), np.array([5, 7, 5]))
+    ([(0, 7), (2, 5)], array([1, 0, 1]))
+    """
+    span = int(right.max(initial=0)) + 1
+    keys = left * span + right
+    kinds = distinct(keys)
+    pairs = [divmod(key, span) for key in kinds.tolist()]
+    return pairs, np.searchsorted(kinds, keys)
+
+
 def positions(starts: Ints, count: int) -> Ints:
     """The place of each of count rows within its stretch, from 0.
 

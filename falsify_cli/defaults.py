@@ -40,7 +40,7 @@ TIE_RANGE_SHOWN = 0.0005
 
 # Cells of an array held at once while drawing or resampling: 2 MB of doubles,
 # which stays in the second-level cache's neighbourhood and bounds the memory.
-BLOCK_CELLS = 1 << 18
+BLOCK_CELLS = 1 << 17
 
 # The same where M is written out densely: 32 MB, and the larger the block, the
 # fewer times M is written out.

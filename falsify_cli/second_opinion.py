@@ -21,10 +21,11 @@ def compare(benchmark: Benchmark, grading: Grading) -> None:
     """
     most = min(len(grading), defaults.SELF_CHECK_QUERIES)
     sample = distinct(np.linspace(0, len(grading) - 1, most).astype(int)).tolist()
-    judged = {q: _judged(benchmark, grading.metric, q) for q in map(str, sample)}
+    judged = _judged(benchmark, grading.metric, sample)
+    listed = grading.lists.of(sample, grading.depth)
     lists = {
-        q: _named(grading.lists.of(int(q), grading.depth), documents)
-        for q, documents in judged.items()
+        str(query): _named(ids, judged[str(query)])
+        for query, ids in zip(sample, listed, strict=True)
     }
     theirs = pytrec_eval_scores(grading.metric, judged, lists)
     for query in sample:
@@ -69,15 +70,25 @@ def _named(ids: Sequence[str | None], judged: Mapping[str, int]) -> list[str]:
     return names
 
 
-def _judged(benchmark: Benchmark, metric: Metric, query: str) -> dict[str, int]:
-    """{document: grade} of a query, as pytrec_eval may see it: no grade below 0."""
+def _judged(
+    benchmark: Benchmark, metric: Metric, queries: Sequence[int]
+) -> dict[str, dict[str, int]]:
+    """{document: grade} of queries, as pytrec_eval may see it: no grade below 0."""
     judgments = benchmark.judgments
-    low, high = np.searchsorted(judgments.query, [int(query), int(query) + 1])
-    documents = judgments.vocabulary.ids.take(judgments.document[low:high]).to_list()
-    grades = np.maximum(judgments.grade[low:high], 0).tolist()
-    judged = dict(zip(documents, grades, strict=True))
+    judged: dict[str, dict[str, int]] = {str(query): {} for query in queries}
+    lines = np.flatnonzero(np.isin(judgments.query, queries))
+    for query, document, grade in zip(
+        judgments.query[lines].tolist(),
+        judgments.vocabulary.ids.take(judgments.document[lines]).to_list(),
+        np.maximum(judgments.grade[lines], 0).tolist(),
+        strict=True,
+    ):
+        judged[str(query)][document] = grade
     if not metric.top1:
         return judged
     # Documents come by id, so max finds the smallest id among the highest grades.
-    best = max(judged, key=lambda document: judged[document])
-    return {best: int(judged[best] >= metric.level)}
+    best = {query: max(rows, key=rows.__getitem__) for query, rows in judged.items()}
+    return {
+        query: {document: int(judged[query][document] >= metric.level)}
+        for query, document in best.items()
+    }

@@ -260,7 +260,7 @@ def _run_lines(run: Run) -> list[object]:
 
 def _joined(run: Run, qrels: Qrels) -> list[object]:
     benchmark = join(run, qrels)
-    lists = [benchmark.lists.of(query, None) for query in range(len(benchmark))]
+    lists = benchmark.lists.of(range(len(benchmark)), None)
     assert list(map(len, lists)) == benchmark.lists.lengths.tolist()
     return [lists, benchmark.corpus_seen, sorted(benchmark.ignored)]
 

@@ -53,7 +53,7 @@ def lists_of(
 ) -> dict[str, list[str | None]]:
     """Every query's ranked documents."""
     return {
-        query: benchmark.lists.of(place, depth)
+        query: benchmark.lists.of([place], depth)[0]
         for place, query in enumerate(benchmark.judgments.queries)
     }
 
@@ -213,8 +213,8 @@ def test_few_lines_of_long_lists_are_kept_where_these_are_in_order(
     lists = join(run, qrels).lists
     judged = np.flatnonzero(lists.codes >= 0)
     assert lists.ranks[judged].tolist() == [334] * 6
-    assert lists.of(0, None)[333] == "d333"
-    assert lists.of(0, None)[399:402] == [None, "d401", "d400"]
+    assert lists.of([0], None)[0][333] == "d333"
+    assert lists.of([0], None)[0][399:402] == [None, "d401", "d400"]
     # A list that goes on further down, one not in order, and what cannot be reread.
     for late in ("q0 Q0 e 1 -9999 t\n", "q5 Q0 e 1 7 t\n"):
         path.write_text("".join([*lines, late]))

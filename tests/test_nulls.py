@@ -33,7 +33,7 @@ from falsify_cli.nulls import (
     relabelled,
 )
 from falsify_cli.nulls.draws import permutations, stream
-from falsify_cli.nulls.random_lists import different_numbers, hypergeometric
+from falsify_cli.nulls.random_lists import Trials, different_numbers, hypergeometric
 
 stats: Any = pytest.importorskip("scipy.stats")
 
@@ -728,6 +728,124 @@ def test_permutations_hold_every_number_once(count: int) -> None:
     found = permutations(stream(2, 1), 3, count)
     assert np.array_equal(np.sort(found, axis=1), np.tile(np.arange(count), (3, 1)))
     assert not np.array_equal(found[0], found[1])
+
+
+class CoarseRandomness:
+    """A stream whose words of 32 bits are all 0 but for a few of their top bits."""
+
+    def __init__(self, seed: int, bits: int) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._mask = np.uint64(((1 << bits) - 1 << 32 - bits) * 0x1_0000_0001)
+
+    def integers(self, low: int, high: int, shape: Any, kind: Any) -> Any:
+        return self._rng.integers(low, high, shape, kind) & self._mask
+
+    def permutation(self, count: int) -> Any:
+        return self._rng.permutation(count)
+
+    def random(self, shape: Any) -> Any:
+        return self._rng.random(shape)
+
+
+@pytest.mark.parametrize("bits", [0, 1, 2])
+def test_keys_that_tie_leave_permutations_uniform_where_numbers_are_random(
+    bits: int,
+) -> None:
+    rows, rng = 24_000, np.random.default_rng(3)
+    places = permutations(CoarseRandomness(4, bits), rows, 4)  # type: ignore[arg-type]
+    assert (len(np.unique(places, axis=0)) == 1) == (bits == 0)
+    numbered = rng.permuted(np.tile(np.arange(4), (rows, 1)), axis=1)
+    found = Counter(map(tuple, np.take_along_axis(numbered, places, 1).tolist()))
+    every = list(orders(range(4)))
+    assert_frequencies([found[p] for p in every], [rows / 24] * 24)
+
+
+def test_A_numbers_its_queries_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
+    # All keys tie, so that the numbering, new with each seed, is the permutation.
+    # Three queries of four find their own document and no other; the last, none.
+    monkeypatch.setattr(relabelled, "stream", lambda s, t: CoarseRandomness(s, 0))
+    qrels = {f"q{i}": {f"d{i}": 1} for i in range(4)}
+    run = {f"q{i}": {f"d{i}" if i < 3 else "x": 1.0} for i in range(4)}
+    found: Counter[float] = Counter()
+    for seed in range(1200):
+        drawn = permuted(graded(run, qrels, "P@1"), 200, seed).draws
+        assert len(set(drawn.tolist())) == 1
+        found[float(drawn[0]) * 4] += 1
+    matches = Counter(sum(p[i] == i for i in range(3)) for p in orders(range(4)))
+    assert_frequencies(
+        [found[k] for k in sorted(matches)],
+        [1200 * matches[k] / 24 for k in sorted(matches)],
+    )
+
+
+def test_D_numbers_its_labels_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Four labels alike, two a query: drawn together are those that lie half a circle
+    # apart. All keys tie, so that only the numbering, new with each seed, can bring
+    # a and b together, in one case of three.
+    monkeypatch.setattr(marginals, "stream", lambda s, t: CoarseRandomness(s, 0))
+    qrels = {"q1": {"a": 1, "b": 1}, "q2": {"c": 1, "d": 1}}
+    grading = graded({"q1": {"a": 2.0, "b": 1.0}}, qrels, "P@2")
+    together = sum(
+        matched(grading, 200, seed).draws.max() == 0.5 for seed in range(900)
+    )
+    assert_frequencies([together, 900 - together], [300, 600])
+
+
+@pytest.mark.parametrize("count", [3, 700])
+def test_repeated_things_stand_side_by_side_in_the_same_order(count: int) -> None:
+    times = np.random.default_rng(6).integers(1, 4, count)
+    once = permutations(stream(7, 1), 50, count)
+    again = permutations(stream(7, 1), 50, count, np.repeat(np.arange(count), times))
+    for order, found in zip(once, again, strict=True):
+        assert np.array_equal(found, np.repeat(order, times[order]))
+
+
+@pytest.mark.parametrize("total", [40, 41, 80, 81, 400])
+def test_labels_end_where_those_before_them_add_up_to(total: int) -> None:
+    # Up to twice as many memberships as labels they are sorted, beyond added up.
+    counts = np.ones(40, np.int32)
+    np.add.at(counts, np.random.default_rng(8).integers(0, 40, total - 40), 1)
+    found = marginals._in_random_order(counts, 30, stream(9, 1))
+    for order, ends in zip(permutations(stream(9, 1), 30, 40), found, strict=True):
+        place = 0
+        for label in order:
+            place += counts[label]
+            assert ends[label] == place
+    assert place == total
+
+
+@pytest.mark.parametrize("chance", [0.001, 0.1, 0.5, 0.97])
+def test_trials_succeed_with_their_chance_one_by_one(chance: float) -> None:
+    rows, width = 4000, 5 if chance > 0.01 else 500
+    trials = Trials(chance, stream(1, 2))
+    found = np.zeros((rows, width), bool)
+    found.reshape(-1)[trials.successes(rows * width)] = True
+    sums = np.bincount(found.sum(axis=1), minlength=width + 1)
+    expected = rows * stats.binom(width, chance).pmf(np.arange(width + 1))
+    assert_frequencies(sums.tolist(), expected.tolist())
+    # One trial says nothing of the next.
+    flat = found.reshape(-1)
+    both = int((flat[1:] & flat[:-1]).sum())
+    share = chance**2
+    spread = math.sqrt(len(flat) * share * (1 + 2 * chance))
+    assert abs(both - len(flat) * share) < 5 * spread + 1
+
+
+@pytest.mark.parametrize(("chance", "share"), [(0.0, 0), (1.0, 1)])
+def test_trials_without_chance_or_without_doubt(chance: float, share: int) -> None:
+    trials = Trials(chance, stream(1, 2))
+    for count in (0, 1, 7):
+        assert trials.successes(count).tolist() == list(range(count * share))
+
+
+@pytest.mark.parametrize("chance", [1e-15, 0.003, 0.4, 1.0])
+def test_trials_asked_for_piece_by_piece_are_the_same(chance: float) -> None:
+    whole = Trials(chance, stream(3, 2)).successes(5000)
+    pieces, trials, first = [], Trials(chance, stream(3, 2)), 0
+    for count in (0, 1, 2, 997, 0, 3000, 1000):
+        pieces.append(trials.successes(count) + first)
+        first += count
+    assert np.array_equal(np.concatenate(pieces), whole)
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def single_label_gap(
         judged[query][names[document]] = int(grade)
     labels = [max(row, key=lambda document: row[document]) for row in judged]
     lists = [
-        [document or "" for document in benchmark.lists.of(query, 10)]
+        [document or "" for document in benchmark.lists.of([query], 10)[0]]
         for query in range(len(judged))
     ]
     own = [metric(*row) for row in zip(lists, labels, judged, strict=True)]

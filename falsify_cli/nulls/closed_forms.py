@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from falsify_cli.columns import Floats, sums_at
+from falsify_cli.columns import Floats, kinds_of_pairs, sums_at
 from falsify_cli.grading import Grading
 from falsify_cli.metrics import discounts, ideal_gains
 
@@ -26,14 +26,9 @@ def expected_random_retrieval(grading: Grading) -> Floats | None:
     gold, cutoff = grading.gold, grading.metric.cutoff
     lengths = grading.list_lengths
     seen = lengths if cutoff is None else np.minimum(lengths, cutoff)
-    pairs, kinds = np.unique(
-        np.stack([gold.query_sizes, seen]), axis=1, return_inverse=True
-    )
-    values = [
-        closed(int(g), int(n), grading.corpus, cutoff or 1) if g else 0.0
-        for g, n in pairs.T
-    ]
-    expected = np.array(values)[kinds.reshape(-1)]
+    pairs, kinds = kinds_of_pairs(gold.query_sizes, seen)
+    values = [closed(g, n, grading.corpus, cutoff or 1) if g else 0.0 for g, n in pairs]
+    expected = np.array(values)[kinds]
     if grading.metric.measure == "nDCG":
         expected = expected * _gain_ratios(grading)
     return expected

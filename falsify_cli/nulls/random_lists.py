@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from falsify_cli import defaults
-from falsify_cli.columns import Floats, Ints, stretches
+from falsify_cli.columns import Floats, Ints, kinds_of_pairs, stretches
 from falsify_cli.grading import Grading
 from falsify_cli.hits import Hits
 from falsify_cli.nulls.closed_forms import expected_random_retrieval
@@ -16,6 +16,7 @@ from falsify_cli.nulls.draws import (
     TAG_C_CHOICE,
     TAG_C_COUNTS,
     TAG_C_OTHERS,
+    TAG_C_POINTS,
     TAG_C_RANKS,
     Null,
     Tally,
@@ -31,17 +32,15 @@ def retrieved_at_random(
     gradings: Sequence[Grading], n_boot: int, seed: int
 ) -> list[Null]:
     """Null C: each list is replaced by documents drawn uniformly from the corpus."""
-    count = len(gradings[0])
-    lists = [_RandomLists(grading, seed) for grading in gradings]
-    tallies = [
-        Tally("C", grading, expected_random_retrieval(grading)) for grading in gradings
-    ]
-    counts_rng = stream(seed, TAG_C_COUNTS)
-    for block in blocks(n_boot, count):
-        points = counts_rng.random((block, count))
-        for drawn, tally in zip(lists, tallies, strict=True):
-            tally.add(drawn.scores(points), block)
-    return [tally.null() for tally in tallies]
+    return [_of_one(grading, n_boot, seed) for grading in gradings]
+
+
+def _of_one(grading: Grading, n_boot: int, seed: int) -> Null:
+    lists = _RandomLists(grading, seed)
+    tally = Tally("C", grading, expected_random_retrieval(grading))
+    for block in blocks(n_boot, len(grading)):
+        tally.add(lists.scores(block), block)
+    return tally.null()
 
 
 class _RandomLists:
@@ -49,8 +48,8 @@ class _RandomLists:
 
     def __init__(self, grading: Grading, seed: int) -> None:
         self._grading = grading
-        self._hit_counts = _HitCounts.of(
-            grading.gold.query_sizes, grading.list_lengths, grading.corpus
+        self._hit_counts = _HitCounts(
+            grading.gold.query_sizes, grading.list_lengths, grading.corpus, seed
         )
         self._ranks = stream(seed, TAG_C_RANKS)
         self._choice = stream(seed, TAG_C_CHOICE)
@@ -58,10 +57,10 @@ class _RandomLists:
             grading.list_lengths, grading.corpus, stream(seed, TAG_C_OTHERS)
         )
 
-    def scores(self, points: Floats) -> tuple[Ints, Floats]:
-        """The cells that score, and their scores, where (b, N) points count hits."""
-        grading, count = self._grading, points.shape[1]
-        cells, counts = self._hit_counts.draw(points)
+    def scores(self, block: int) -> tuple[Ints, Floats]:
+        """The cells that score in the next b draws, and their scores."""
+        grading, count = self._grading, len(self._grading)
+        cells, counts = self._hit_counts.draw(block)
         query = cells % count
         sets = grading.gold.sets[query]
         lengths = grading.list_lengths[query]
@@ -91,44 +90,65 @@ def _drawn_grades(
     return grades
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _HitCounts:
     """How many of a query's relevant documents a random list holds.
 
-    kinds: (N,) which (relevant documents, list length) pair a query has.
-    none: (N,) the chance of no hit. tables: of each kind, its cumulative chances.
+    Most cells of most benchmarks have no hit, and cost nothing: only those are
+    looked at that would have one if every query had the largest chance of any.
     """
 
-    kinds: Ints
-    none: Floats
-    tables: list[Floats]
+    def __init__(self, relevant: Ints, lengths: Ints, corpus: int, seed: int) -> None:
+        pairs, self._kinds = kinds_of_pairs(relevant, lengths)
+        # Of each kind, the chances of 1, 2, ... hits or more.
+        self._tails = [
+            np.cumsum(hypergeometric(g, k, corpus)[:0:-1])[::-1] for g, k in pairs
+        ]
+        self._most = max(float(tail[0]) if len(tail) else 0.0 for tail in self._tails)
+        self._candidates = Trials(self._most, stream(seed, TAG_C_COUNTS))
+        self._points = stream(seed, TAG_C_POINTS)
 
-    @classmethod
-    def of(cls, relevant: Ints, lengths: Ints, corpus: int) -> _HitCounts:
-        """Tabulate the hypergeometric distribution of every different query."""
-        pairs, kinds = np.unique(
-            np.stack([relevant, lengths]), axis=1, return_inverse=True
-        )
-        tables = [np.cumsum(hypergeometric(int(g), int(k), corpus)) for g, k in pairs.T]
-        kinds = kinds.reshape(-1)
-        return cls(kinds, np.array([t[0] for t in tables])[kinds], tables)
-
-    def draw(self, points: Floats) -> tuple[Ints, Ints]:
-        """The cells with a hit, ascending, and how many each has.
-
-        points: (b, N) uniform. Most cells of most benchmarks have no hit: they cost
-        one comparison.
-        """
-        cells = np.flatnonzero(points >= self.none)
-        kinds = self.kinds[cells % len(self.none)]
+    def draw(self, block: int) -> tuple[Ints, Ints]:
+        """The cells of the next b draws with a hit, ascending, and how many each."""
+        cells = self._candidates.successes(block * len(self._kinds))
+        points = self._most * self._points.random(len(cells))
+        kinds = self._kinds[cells % len(self._kinds)]
         counts = np.zeros(len(cells), np.int64)
         order = np.argsort(kinds, kind="stable")
         for low, high in stretches(kinds[order]):
             some = order[low:high]
-            table = self.tables[kinds[some[0]]]
-            place = np.searchsorted(table, points.reshape(-1)[cells[some]], "right")
-            counts[some] = np.minimum(place, len(table) - 1)
-        return cells, counts
+            tail = self._tails[kinds[some[0]]]
+            counts[some] = np.searchsorted(-tail, -points[some], "left")
+        met = np.flatnonzero(counts)
+        return cells[met], counts[met]
+
+
+class Trials:
+    """Independent trials that succeed with one chance each, in one long row."""
+
+    def __init__(self, chance: float, rng: np.random.Generator) -> None:
+        self._chance, self._rng = chance, rng
+        # Where the successes drawn beyond the last trial asked for lie, from there.
+        self._ahead = np.zeros(0, np.int64)
+
+    def successes(self, count: int) -> Ints:
+        """Which of the next count trials succeed, from 0, ascending.
+
+        Only these take a random number: the gaps between them are geometric, an
+        exponential rounded down.
+        """
+        if not self._chance:
+            return np.zeros(0, np.int64)
+        rate = math.log1p(-self._chance) if self._chance < 1 else -math.inf
+        parts, last = [self._ahead], int(self._ahead[-1]) if len(self._ahead) else -1
+        while last < count:
+            some = 1 + int((count - last) * self._chance)
+            gaps = self._rng.standard_exponential(some) / -rate
+            parts.append(last + np.cumsum(1 + gaps.astype(np.int64)))
+            last = int(parts[-1][-1])
+        found = np.concatenate(parts)
+        within = np.searchsorted(found, count)
+        self._ahead = found[within:] - count
+        return found[:within]
 
 
 def hypergeometric(relevant: int, drawn: int, corpus: int) -> Floats:

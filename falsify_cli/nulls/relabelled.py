@@ -34,12 +34,13 @@ def permuted(gradings: Sequence[Grading], n_boot: int, seed: int) -> list[Null]:
     """
     count = len(gradings[0])
     tables = [_Table.of(grading.matrix, n_boot) for grading in gradings]
-    sets = [grading.gold.sets.astype(np.int32) for grading in gradings]
     tallies = [
         Tally("A", grading, _means(grading)[0], column_differences(grading))
         for grading in gradings
     ]
     rng = stream(seed, TAG_A)
+    numbered = rng.permutation(count)
+    sets = [grading.gold.sets.astype(np.int32)[numbered] for grading in gradings]
     for block in blocks(n_boot, count, max(table.cells for table in tables)):
         dealt = permutations(rng, block, count)
         for table, own_sets, tally in zip(tables, sets, tallies, strict=True):
