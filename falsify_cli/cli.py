@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,6 +22,8 @@ from falsify_cli.output import can_print, write_file, write_stdout
 from falsify_cli.version import __version__
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from falsify_cli.judgement import Parameters
     from falsify_cli.report.table import Look
 
@@ -175,7 +178,10 @@ NoColor = Annotated[
 Ascii = Annotated[bool, typer.Option("--ascii", help="Plain ASCII signs only.")]
 Threads = Annotated[
     int | None,
-    typer.Option(min=1, help="Threads to read with.  [default: the cores, 4 at most]"),
+    typer.Option(
+        min=1,
+        help="Processes that share large work.  [default: the cores, 4 at most]",
+    ),
 ]
 
 
@@ -454,28 +460,36 @@ def _print(
 
 
 class _ProgressBar:
-    """A bar on standard error, once the work has taken a second, on a terminal."""
+    """A bar on standard error, once the work has taken a second, on a terminal.
+
+    Drawn when it is told something, ten times a second at most: a thread that draws
+    would keep helper processes from being forked.
+    """
 
     def __init__(self) -> None:
-        from threading import Timer
-
-        from rich.console import Console
-        from rich.progress import Progress
-
-        self._bar = Progress(console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task("falsify", total=None)
-        self._timer = Timer(1.0, self._bar.start)
-        self._timer.daemon = True
-        self._timer.start()
+        self._bar: Progress | None = None
+        self._next = monotonic() + 1.0
 
     def __call__(self, done: int, steps: int) -> None:
-        self._bar.update(self._task, completed=done, total=steps)
+        if monotonic() < self._next:
+            return
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self._bar = Progress(
+                console=Console(stderr=True), transient=True, auto_refresh=False
+            )
+            self._bar.add_task("falsify", total=None)
+            self._bar.start()
+        self._bar.update(self._bar.task_ids[0], completed=done, total=steps)
+        self._bar.refresh()
+        self._next = monotonic() + 0.1
 
     def close(self) -> None:
         """Take the bar away."""
-        self._timer.cancel()
-        self._timer.join()
-        self._bar.stop()
+        if self._bar is not None:
+            self._bar.stop()
 
 
 def _tell(text: str) -> None:

@@ -47,12 +47,20 @@ BLOCK_CELLS = 1 << 17
 DENSE_BLOCK_CELLS = 1 << 22
 
 # Bytes of a file parsed at once: some 20,000 lines of a run. Half of it takes a
-# tenth more time, and twice as much 10 MB more for each thread.
+# tenth more time, and twice as much 5 MB more for each process.
 CHUNK_BYTES = 3 << 18
 
-# Threads that parse a file: two keep one core reading and one joining, and more
-# have not been measured to help.
-MOST_THREADS = 4
+# The smallest file that several processes read in parts: starting one takes 10 ms,
+# reading this much 0.3 s.
+PARTED_BYTES = 1 << 26
+
+# The fewest cells, queries times draws, that several processes draw. A helper takes
+# some 30 ms of the processor in all, a quarter of what it spares below this.
+SHARED_CELLS = 1 << 25
+
+# Processes that share the work, where nothing is said: what cannot be shared takes a
+# quarter of the time, so that more would bring little.
+MOST_PROCESSES = 4
 
 # The deepest cutoff: pytrec_eval numbers ranks by 32-bit floats, whole up to here.
 DEEPEST = 1 << 24

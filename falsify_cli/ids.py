@@ -119,6 +119,10 @@ class Ids:
     def compact(self) -> Ids:
         """The same ids in a buffer of their own, one behind the other."""
         starts = _offsets(self.lengths)
+        if len(self.buffer) == self.lengths.sum() + WORD and np.array_equal(
+            starts, self.starts
+        ):
+            return self
         buffer = np.zeros(int(self.lengths.sum()) + WORD, np.uint8)
         source = np.repeat(self.starts - starts, self.lengths)
         source += np.arange(len(source))
@@ -214,6 +218,11 @@ class Ids:
         # Big-endian words compare as the bytes do; zero padding puts a prefix first.
         columns = [self.words(number).byteswap() for number in reversed(numbers)]
         return np.lexsort(columns) if columns else np.arange(len(self))
+
+
+def packed(keys: Keys) -> PackedKeys:
+    """Keys of ids in four bytes each, where all ids are plain numbers below 2^32."""
+    return keys if keys.max(initial=0) >> np.uint64(32) else keys.astype(np.uint32)
 
 
 def _offsets(lengths: Ints) -> Ints:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from operator import index
-from os import PathLike, cpu_count, fspath
+from os import PathLike, fspath
 from typing import TypeAlias
 
 from falsify_cli import defaults
@@ -99,9 +100,10 @@ def gate(
     lists there. rel_level: the lowest relevant grade. corpus: a file of document
     ids, or their number. queries: "judged" or "answered". strict: the companion
     metric counts. drop_self: ignore documents with their query's id. group: a file
-    of query and group ids, resampled together. threads: for reading; none changes
-    a number. digest: hash the files, for the report. progress: called along the way.
-    tell: takes a line for the user, before work that takes more than a minute.
+    of query and group ids, resampled together. threads: processes that share large
+    work, on Linux and where this one has a single thread; they change no number.
+    digest: hash the files, for the report. progress: called along the way. tell:
+    takes a line for the user, before work that takes more than a minute.
 
     Raises InputError for files that cannot be read as run and qrels, UsageError for
     arguments out of range, InternalError where a self-check fails.
@@ -137,11 +139,11 @@ def gate(
         depth, parameters.drop_self, judgments.vocabulary if depth is None else None
     )
     benchmark = join(
-        _run(run, keep, digest, threads),
+        _run(run, keep, digest, threads, lambda: progress(0, len(LETTERS))),
         judgments,
         answered_only=parameters.queries == ANSWERED,
     )
-    return judge(benchmark, metrics, parameters, progress, tell)
+    return judge(benchmark, metrics, parameters, progress, tell, threads)
 
 
 def judge(
@@ -150,13 +152,14 @@ def judge(
     parameters: Parameters,
     progress: Progress = lambda done, steps: None,
     tell: Tell = lambda text: None,
+    processes: int = 1,
 ) -> Judgement:
     """Judge a run that has been read and joined with its qrels, under each metric."""
     corpus = corpus_of(parameters, benchmark)
     groups = groups_of(parameters.group, benchmark)
     watch = Watch(parameters.n_boot, tell, progress)
     gradings = _gradings(benchmark, metrics, corpus, parameters, watch)
-    found = _results(benchmark, gradings, groups, parameters, progress)
+    found = _results(benchmark, gradings, groups, parameters, progress, processes)
     results = tuple(
         _beside(found[metric], _companion(gradings[metric]), found, parameters)
         for metric in metrics
@@ -186,7 +189,9 @@ def _corpus_parameter(corpus: int | Path | None) -> int | str | None:
 
 
 def _available_threads() -> int:
-    return min(cpu_count() or 1, defaults.MOST_THREADS)
+    allowed = getattr(os, "sched_getaffinity", None)
+    cores = len(allowed(0)) if allowed else os.cpu_count()
+    return min(cores or 1, defaults.MOST_PROCESSES)
 
 
 def _deepest(metrics: Sequence[Metric], top_k: int | None) -> int | None:
@@ -200,16 +205,18 @@ def _deepest(metrics: Sequence[Metric], top_k: int | None) -> int | None:
     return max(*known, defaults.LOOKED_AT)
 
 
-def _run(run: RunInput, keep: Keep, digest: bool, threads: int) -> Run:
+def _run(
+    run: RunInput, keep: Keep, digest: bool, threads: int, tick: Callable[[], None]
+) -> Run:
     if isinstance(run, Mapping):
         return run_of_mapping(run, keep)
-    return read_run(fspath(run), keep, digest=digest, threads=threads)
+    return read_run(fspath(run), keep, digest=digest, processes=threads, tick=tick)
 
 
 def _qrels(qrels: QrelsInput, digest: bool, threads: int) -> Qrels:
     if isinstance(qrels, Mapping):
         return qrels_of_mapping(qrels)
-    return read_qrels(fspath(qrels), digest=digest, threads=threads)
+    return read_qrels(fspath(qrels), digest=digest, processes=threads)
 
 
 # --- evidence and results ---
@@ -261,6 +268,7 @@ def _results(
     groups: Groups,
     parameters: Parameters,
     progress: Progress,
+    processes: int,
 ) -> dict[Metric, Result]:
     """Draw, resample and decide; one set of weights serves all metrics."""
     done, steps = count(1), len(LETTERS)
@@ -268,6 +276,7 @@ def _results(
         list(gradings.values()),
         parameters.n_boot,
         parameters.seed,
+        processes,
         lambda: progress(next(done), steps),
     )
     spans = iter(

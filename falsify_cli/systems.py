@@ -129,7 +129,7 @@ class Ground:
         if isinstance(qrels, Mapping):
             read = qrels_of_mapping(qrels)
         else:
-            read = read_qrels(fspath(qrels), digest=True, threads=threads)
+            read = read_qrels(fspath(qrels), digest=True, processes=threads)
         judgments = Judgments(
             read.queries, read.vocabulary, read.query, read.document, read.grade
         )

@@ -38,7 +38,7 @@ READING = """
 import os, sys
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 from falsify_cli.read import Keep, read_run
-read_run(sys.argv[1], Keep(int(sys.argv[2]) or None), threads=int(sys.argv[3]))
+read_run(sys.argv[1], Keep(int(sys.argv[2]) or None), processes=int(sys.argv[3]))
 """
 
 

@@ -224,7 +224,7 @@ def mutated(data: bytes, choice: Random) -> bytes:
 def check(folder: Path, seed: list[int]) -> None:
     """Make the file of one seed, read it, and let the exceptions out.
 
-    Whatever the chunks and threads, it is refused or it is not.
+    Whatever the chunks and processes, it is refused or it is not.
     """
     choice = Random(str(seed))
     is_run = choice.random() < 0.5
@@ -238,14 +238,14 @@ def check(folder: Path, seed: list[int]) -> None:
     if isinstance(one, str) and isinstance(two, str):
         return
     assert one == two, (
-        f"by chunks and threads: {str(one)[:200]!r} or {str(two)[:200]!r}"
+        f"by chunks and processes: {str(one)[:200]!r} or {str(two)[:200]!r}"
     )
 
 
-def _read_run(path: Path, threads: int, chunk_bytes: int) -> str | list[object]:
+def _read_run(path: Path, processes: int, chunk_bytes: int) -> str | list[object]:
     qrels = qrels_of_mapping({q: {d: 1 for _, d, _ in _QRELS} for q, _, _ in _QRELS})
     try:
-        run = read_run(str(path), Keep(), threads=threads, chunk_bytes=chunk_bytes)
+        run = read_run(str(path), Keep(), processes=processes, chunk_bytes=chunk_bytes)
         return [*_run_lines(run), *_joined(run, qrels)]
     except InputError as error:
         return _message(error, path)
@@ -265,9 +265,9 @@ def _joined(run: Run, qrels: Qrels) -> list[object]:
     return [lists, benchmark.corpus_seen, sorted(benchmark.ignored)]
 
 
-def _read_qrels(path: Path, threads: int, chunk_bytes: int) -> str | list[object]:
+def _read_qrels(path: Path, processes: int, chunk_bytes: int) -> str | list[object]:
     try:
-        qrels = read_qrels(str(path), threads=threads, chunk_bytes=chunk_bytes)
+        qrels = read_qrels(str(path), processes=processes, chunk_bytes=chunk_bytes)
     except InputError as error:
         return _message(error, path)
     columns = (qrels.query.tolist(), qrels.document.tolist(), qrels.grade.tolist())
@@ -309,7 +309,7 @@ def main() -> int:
     end, case, failures = time.monotonic() + arguments.seconds, 0, set()
     with tempfile.TemporaryDirectory() as folder:
         while time.monotonic() < end:
-            # For threads that wait for each other, which takes no processor time.
+            # For processes that wait for each other, which takes no processor time.
             faulthandler.dump_traceback_later(300, exit=True)
             seed = [arguments.seed, case]
             case += 1

@@ -148,6 +148,7 @@ def test_the_kept_lines_give_the_top_that_all_lines_give(
     assert part.corpus_seen == whole.corpus_seen
 
 
+@pytest.mark.usefixtures("small_work_is_shared")
 @QUICK
 @given(
     plain.lines(plain.TREC_RUN, TYING | plain.SCORES),
@@ -157,7 +158,7 @@ def test_the_kept_lines_give_the_top_that_all_lines_give(
     st.sampled_from([1, 2]),
 )
 def test_the_lines_that_matter_give_what_all_lines_give(
-    folder: Path, lines: list[str], order: str, near: int, chunk: int, threads: int
+    folder: Path, lines: list[str], order: str, near: int, chunk: int, processes: int
 ) -> None:
     path = folder / "run"
     path.write_bytes("".join(lines).encode())
@@ -179,7 +180,7 @@ def test_the_lines_that_matter_give_what_all_lines_give(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(defaults, "LOOKED_AT", near)
         whole = join(read_run(str(path)), qrels)
-        run = read_run(str(path), keep, chunk_bytes=chunk, threads=threads)
+        run = read_run(str(path), keep, chunk_bytes=chunk, processes=processes)
         part = join(run, qrels)
     if order == "best first":
         assert run.places is not None

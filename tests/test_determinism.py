@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import ROOT, read_in_chunks
 
 from falsify_cli import gate
+from falsify_cli.helper import may_fork
 from falsify_cli.judgement import Judgement
 
 METRICS = ["nDCG@5", "AP", "R@5_top1"]
@@ -58,7 +59,7 @@ def judged(
 def report_of(found: Judgement) -> dict[str, Any]:
     report = found.to_dict(per_query=True)
     for file in report["inputs"].values():
-        assert len(file.pop("sha256")) == 64
+        assert len(file.pop("sha256") or "0" * 64) == 64
     return report
 
 
@@ -128,11 +129,24 @@ def test_a_metric_is_judged_alike_alone_and_among_others(tmp_path: Path) -> None
         assert report_of(alone)["results"] == [result]
 
 
-def test_threads_and_chunks_of_the_reader_change_nothing(tmp_path: Path) -> None:
-    run, qrels = run_lines(), qrels_lines()
-    assert judged(tmp_path, run, qrels, threads=1) == judged(
-        tmp_path, run, qrels, threads=4
-    )
+@pytest.mark.usefixtures("small_work_is_shared")
+def test_helper_processes_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, qrels, forked, fork = run_lines(), qrels_lines(), [], os.fork
+
+    def counted() -> int:
+        forked.append(1)
+        return fork()
+
+    monkeypatch.setattr(os, "fork", counted)
+    read_in_chunks(monkeypatch, 100)
+    alone = judged(tmp_path, run, qrels, threads=1, digest=False)
+    assert not forked
+    for threads in (2, 3, 4):
+        assert alone == judged(tmp_path, run, qrels, threads=threads, digest=False)
+    # At 2, 3 and 4 processes one helper fewer, for the run, the qrels and the nulls.
+    assert len(forked) == (3 * (1 + 2 + 3) if may_fork() else 0)
 
 
 def test_mappings_in_any_order_are_judged_as_files_are(tmp_path: Path) -> None:

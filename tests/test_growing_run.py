@@ -140,7 +140,8 @@ def test_keys_widen_when_one_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("falsify_cli.read.growing._FIRST", 32)
     monkeypatch.setattr("falsify_cli.read.growing._NEXT", 32)
     keys = GrowingKeys()
-    keys.add(np.arange(9, dtype=np.uint64))
+    keys.add(np.arange(9, dtype=np.uint32))
     assert keys.column().dtype == np.uint32
     keys.add(np.array([2**32], np.uint64))
-    assert keys.column().tolist() == [*range(9), 2**32]
+    keys.add(np.array([7], np.uint32))
+    assert keys.column().tolist() == [*range(9), 2**32, 7]

@@ -413,7 +413,7 @@ def test_a_long_pipe_is_read_to_its_end(tmp_path: Path) -> None:
     os.mkfifo(name)
     lines = b"".join(b"q%d Q0 d 1 1 t\n" % i for i in range(20_000))
     with written(name, [gzip.compress(lines)]):
-        assert len(read_run(name, threads=2, chunk_bytes=5_000).queries) == 20_000
+        assert len(read_run(name, processes=2, chunk_bytes=5_000).queries) == 20_000
 
 
 def test_a_repetition_in_a_pipe_is_refused_without_reading_it_again(

@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from falsify_cli.errors import InputError
 from falsify_cli.read import Qrels, read_qrels
 
+# Two processes read even a file of three lines.
+pytestmark = pytest.mark.usefixtures("small_work_is_shared")
+
 QUICK = settings(derandomize=True, deadline=None, max_examples=50)
 CHUNKS = pytest.mark.parametrize("chunk_bytes", [1, 9, 1 << 20])
 
@@ -25,10 +28,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read(
-    path: Path, data: bytes, threads: int = 1, chunk_bytes: int = 1 << 20
+    path: Path, data: bytes, processes: int = 1, chunk_bytes: int = 1 << 20
 ) -> Qrels:
     path.write_bytes(data)
-    return read_qrels(str(path), threads=threads, chunk_bytes=chunk_bytes)
+    return read_qrels(str(path), processes=processes, chunk_bytes=chunk_bytes)
 
 
 def grades(qrels: Qrels) -> dict[str, dict[str, int]]:
@@ -72,10 +75,10 @@ FORMS = st.sampled_from([plain.TREC_QRELS, plain.BEIR_QRELS])
     plain.THREADS,
 )
 def test_qrels_read_as_line_by_line(
-    path: Path, case: tuple[plain.Form, bytes], chunk_bytes: int, threads: int
+    path: Path, case: tuple[plain.Form, bytes], chunk_bytes: int, processes: int
 ) -> None:
     form, data = case
-    qrels = read(path, data, chunk_bytes=chunk_bytes, threads=threads)
+    qrels = read(path, data, chunk_bytes=chunk_bytes, processes=processes)
     records = plain.plain_records(data, form)
     assert grades(qrels) == expected_grades(records)
     assert is_sorted_by_bytes(qrels)
@@ -136,11 +139,11 @@ ODD_FILE = (
 )
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_chunk_borders_make_no_difference(path: Path, threads: int) -> None:
+@pytest.mark.parametrize("processes", [1, 2])
+def test_chunk_borders_make_no_difference(path: Path, processes: int) -> None:
     path.write_bytes(ODD_FILE)
-    for size in range(1, len(ODD_FILE) + 2, 1 if threads == 1 else 9):
-        qrels = read_qrels(str(path), chunk_bytes=size, threads=threads)
+    for size in range(1, len(ODD_FILE) + 2, 1 if processes == 1 else 9):
+        qrels = read_qrels(str(path), chunk_bytes=size, processes=processes)
         assert grades(qrels) == {
             "#2": {"#1": -1},
             "q1": {"caf\xe9": 2, "long" * 20: 10},
@@ -317,11 +320,16 @@ def test_a_fault_is_refused_with_its_place(
     plain.THREADS,
 )
 def test_line_numbers_are_the_files_own(
-    path: Path, lines: list[str], place: int, fault: str, chunk_bytes: int, threads: int
+    path: Path,
+    lines: list[str],
+    place: int,
+    fault: str,
+    chunk_bytes: int,
+    processes: int,
 ) -> None:
     place = min(place, len(lines))
     data = "".join([*lines[:place], fault, *lines[place:]]).encode()
     with pytest.raises(InputError) as caught:
-        read(path, data, chunk_bytes=chunk_bytes, threads=threads)
+        read(path, data, chunk_bytes=chunk_bytes, processes=processes)
     if plain.plain_records("".join(lines[:place]).encode(), plain.TREC_QRELS):
         assert str(caught.value).startswith(f"{path}:{place + 1}: ")

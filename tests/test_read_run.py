@@ -16,6 +16,9 @@ from falsify_cli.errors import InputError
 from falsify_cli.key_table import mixed
 from falsify_cli.read import Keep, Run, read_run
 
+# Two processes read even a file of three lines.
+pytestmark = pytest.mark.usefixtures("small_work_is_shared")
+
 QUICK = settings(derandomize=True, deadline=None, max_examples=50)
 CHUNKS = pytest.mark.parametrize("chunk_bytes", [1, 9, 1 << 20])
 
@@ -33,11 +36,11 @@ def read(
     path: Path,
     data: bytes,
     keep: Keep = ALL,
-    threads: int = 1,
+    processes: int = 1,
     chunk_bytes: int = 1 << 20,
 ) -> Run:
     path.write_bytes(data)
-    return read_run(str(path), keep, threads=threads, chunk_bytes=chunk_bytes)
+    return read_run(str(path), keep, processes=processes, chunk_bytes=chunk_bytes)
 
 
 def records(run: Run) -> list[plain.Record]:
@@ -45,6 +48,12 @@ def records(run: Run) -> list[plain.Record]:
     queries = [run.queries[code] for code in run.query.tolist()]
     columns = zip(queries, run.documents.to_list(), run.scores.tolist(), strict=True)
     return [plain.Record(*column) for column in columns]
+
+
+def best(run: Run) -> dict[str, list[plain.Record]]:
+    """The ten lines of each query that score most; no two of them score alike."""
+    ordered = sorted(records(run), key=lambda record: -record.value)
+    return {q: [r for r in ordered if r.query == q][:10] for q in run.queries}
 
 
 def everything(run: Run) -> tuple[object, ...]:
@@ -75,10 +84,10 @@ def bits(found: list[plain.Record]) -> list[tuple[str, str, str]]:
     plain.THREADS,
 )
 def test_a_run_reads_as_line_by_line(
-    path: Path, case: tuple[plain.Form, bytes], chunk_bytes: int, threads: int
+    path: Path, case: tuple[plain.Form, bytes], chunk_bytes: int, processes: int
 ) -> None:
     form, data = case
-    run = read(path, data, chunk_bytes=chunk_bytes, threads=threads)
+    run = read(path, data, chunk_bytes=chunk_bytes, processes=processes)
     expected = plain.plain_records(data, form)
     assert bits(records(run)) == bits(expected)
     listed = Counter(record.query for record in expected)
@@ -129,8 +138,8 @@ ODD_FILE = (
 )
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_chunk_borders_make_no_difference(path: Path, threads: int) -> None:
+@pytest.mark.parametrize("processes", [1, 2])
+def test_chunk_borders_make_no_difference(path: Path, processes: int) -> None:
     whole = read(path, ODD_FILE)
     assert bits(records(whole)) == bits(
         [
@@ -140,14 +149,14 @@ def test_chunk_borders_make_no_difference(path: Path, threads: int) -> None:
             plain.Record("q3", "long" * 20, 0.12345678901234567),
         ]
     )
-    for size in range(1, len(ODD_FILE) + 2, 1 if threads == 1 else 9):
-        run = read_run(str(path), chunk_bytes=size, threads=threads)
+    for size in range(1, len(ODD_FILE) + 2, 1 if processes == 1 else 9):
+        run = read_run(str(path), chunk_bytes=size, processes=processes)
         assert everything(run) == everything(whole), size
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_file_of_many_chunks_reads_alike_with_every_thread(
-    path: Path, threads: int
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_file_of_many_chunks_reads_alike_in_every_number_of_processes(
+    path: Path, processes: int
 ) -> None:
     rng = np.random.default_rng(3)
     rows = [
@@ -156,8 +165,12 @@ def test_a_file_of_many_chunks_reads_alike_with_every_thread(
         for d, score in enumerate(rng.normal(size=100).tolist())
     ]
     data = "".join(rows).encode()
-    run = read(path, data, Keep(10), threads=threads, chunk_bytes=10_000)
-    assert everything(run) == everything(read(path, data, Keep(10), chunk_bytes=10_000))
+    run = read(path, data, Keep(10), processes=processes, chunk_bytes=10_000)
+    whole = read(path, data)
+    assert everything(run)[3:] != everything(whole)[3:]
+    assert best(run) == best(whole)
+    assert run.listed.tolist() == whole.listed.tolist()
+    assert np.array_equal(run.document_keys, whole.document_keys)
     kept = bits(records(run))
     assert set(kept) <= set(bits(plain.plain_records(data, plain.TREC_RUN)))
     assert run.listed.tolist() == [100] * 200
@@ -490,12 +503,17 @@ def test_a_fault_is_refused_with_its_place(
     plain.THREADS,
 )
 def test_line_numbers_are_the_files_own(
-    path: Path, lines: list[str], place: int, fault: str, chunk_bytes: int, threads: int
+    path: Path,
+    lines: list[str],
+    place: int,
+    fault: str,
+    chunk_bytes: int,
+    processes: int,
 ) -> None:
     place = min(place, len(lines))
     data = "".join([*lines[:place], fault, *lines[place:]]).encode()
     with pytest.raises(InputError) as caught:
-        read(path, data, chunk_bytes=chunk_bytes, threads=threads)
+        read(path, data, chunk_bytes=chunk_bytes, processes=processes)
     assert str(caught.value).startswith(f"{path}:{place + 1}: ")
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from falsify_cli.ids import PADDING, Ids, PackedKeys
-from falsify_cli.key_table import Keys
 
 T = TypeVar("T", bound=np.generic)
 
@@ -107,9 +106,9 @@ class GrowingKeys(GrowingColumn[np.uint64]):
         super().__init__(np.uint64)
         self._places = self._places.view(np.uint32)
 
-    def add(self, values: Keys) -> None:
+    def add(self, values: PackedKeys) -> None:
         """Add keys at the end, and widen all when one needs it."""
-        if self._places.dtype == np.uint32 and values.max(initial=0) >> np.uint64(32):
+        if values.dtype == np.uint64 and self._places.dtype == np.uint32:
             self._move(max(len(self._places) // 2, self._count), np.uint64)
         super().add(values)
 

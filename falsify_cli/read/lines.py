@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Generator, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain, islice
+from functools import partial
+from itertools import chain
 from typing import Protocol, TypeVar
 
 from falsify_cli.errors import InputError
+from falsify_cli.helper import elsewhere, may_fork
 from falsify_cli.ids import PADDING
 from falsify_cli.read.fields import FaultyLineError, Table, WrongWidthError, cut
 from falsify_cli.read.layout import (
@@ -45,20 +48,23 @@ B = TypeVar("B", bound=Block)
 class Text:
     """A text file whose first lines have been read.
 
-    first: its first chunk. chunks: the rest.
+    first: its first chunk. chunks: the rest, of about chunk_bytes each.
     """
 
     source: Source
     opening: Opening
     first: bytes
     chunks: Iterator[bytes]
+    chunk_bytes: int
 
     def blocks(
-        self, parse: Callable[[Table], B], threads: int
-    ) -> Iterator[tuple[int, B]]:
+        self, parse: Callable[[Table], B], processes: int
+    ) -> Generator[tuple[int, B], None, None]:
         """Parse every chunk, in order.
 
-        parse: a pure function of one table, run by several threads at once.
+        parse: a pure function of one table. processes: as many work on the file,
+        each on a part, where it is large and plain; close what is returned, or they
+        may work on for nothing.
         Yields the number of lines before each block, and the block.
         Raises InputError with the file's own line number for a faulty line.
         """
@@ -79,15 +85,22 @@ class Text:
             except FaultyLineError as error:
                 return error
 
-        for result in _mapped(work, chain([self.first], self.chunks), threads):
-            if isinstance(result, FaultyLineError):
-                line = before + result.line + 1
-                raise InputError(f"{self.source.name}:{line}: {result.fault}")
-            lines = result.line_count
-            yield before, result
-            before += lines
-            # Else it would live on while the next chunk is parsed.
-            del result
+        with ExitStack() as helpers:
+            others = []
+            for part in self.source.parted(processes if may_fork() else 1):
+                chunks = self.source.chunks_of(part, self.chunk_bytes)
+                helper = elsewhere(partial(map, work, chunks))
+                others.append(helpers.enter_context(helper))
+            own = map(work, chain([self.first], self.chunks))
+            for result in chain(own, *others):
+                if isinstance(result, FaultyLineError):
+                    line = before + result.line + 1
+                    raise InputError(f"{self.source.name}:{line}: {result.fault}")
+                lines = result.line_count
+                yield before, result
+                before += lines
+                # Else it would live on while the next chunk is parsed.
+                del result
 
     def notes(self, oddities: Iterable[str]) -> tuple[str, ...]:
         """What was not plain about the file, each thing once."""
@@ -130,7 +143,7 @@ def open_text(
         whole = chunk is PADDING or len(head) >= _SNIFFED
         opening = sniff(source.name, head, layouts, whole=whole)
         if opening is not None:
-            return Text(source, opening, head + PADDING, chunks)
+            return Text(source, opening, head + PADDING, chunks, chunk_bytes)
     raise InputError(f"{source.name}: the file is empty: no record in it")
 
 
@@ -138,27 +151,3 @@ def not_a_number(layout: Layout, text: bytes) -> str:
     """The fault of a score or grade that is no number."""
     what = layout.fields.split()[layout.value]
     return f"expected a number as the {what}, found {shown(text)}"
-
-
-def _mapped(
-    work: Callable[[bytes], B | FaultyLineError], chunks: Iterator[bytes], threads: int
-) -> Iterator[B | FaultyLineError]:
-    """Map in order, holding no more chunks than there are threads to parse them.
-
-    This thread parses as well: one that only waited would cost 20 MB more. Two
-    threads take 0.8 of the time of one; what they share is the interpreter.
-    """
-    head = list(islice(chunks, min(threads, 2)))
-    alone, chunks = len(head) < 2, chain(head, chunks)
-    del head
-    if alone:
-        yield from map(work, chunks)
-        return
-    from concurrent.futures import ThreadPoolExecutor  # 7 ms, which a small file spares
-
-    with ThreadPoolExecutor(threads - 1) as pool:
-        while batch := list(islice(chunks, threads)):
-            others = [pool.submit(work, chunk) for chunk in batch[1:]]
-            yield work(batch[0])
-            while others:
-                yield others.pop(0).result()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 
@@ -45,7 +46,7 @@ def read_qrels(
     name: str,
     *,
     digest: bool = False,
-    threads: int = 1,
+    processes: int = 1,
     chunk_bytes: int = defaults.CHUNK_BYTES,
 ) -> Qrels:
     """Read a qrels file of any known layout.
@@ -57,7 +58,7 @@ def read_qrels(
         if isinstance(text, bytes):
             source.notes.append("JSON")
             return _assemble_mapping(source, parse_json(name, text))
-        return _read_text(text, threads)
+        return _read_text(text, processes)
 
 
 def qrels_of_mapping(qrels: Mapping[str, Mapping[str, float]]) -> Qrels:
@@ -88,24 +89,26 @@ def _parse(table: Table, layout: Layout) -> _Block:
     return _Block(
         table.line_count,
         np.arange(len(table)) if table.lines is None else table.lines,
-        table.column(layout.query),
-        table.column(layout.document),
+        table.column(layout.query).compact(),
+        table.column(layout.document).compact(),
         grades,
         table.oddities,
     )
 
 
-def _read_text(text: Text, threads: int) -> Qrels:
+def _read_text(text: Text, processes: int) -> Qrels:
     source, layout = text.source, text.opening.layout
     queries, documents = Numbering(), GrowingIds()
     query, grade, line = (GrowingColumn(np.int64) for _ in range(3))
     oddities: dict[str, None] = {}
-    for before, block in text.blocks(partial(_parse, layout=layout), threads):
-        query.add(queries.numbers(block.queries))
-        documents.add(block.documents)
-        grade.add(block.grades)
-        line.add(block.lines + (before + 1))
-        oddities.update(dict.fromkeys(block.oddities))
+    parse = partial(_parse, layout=layout)
+    with closing(text.blocks(parse, processes)) as blocks:
+        for before, block in blocks:
+            query.add(queries.numbers(block.queries))
+            documents.add(block.documents)
+            grade.add(block.grades)
+            line.add(block.lines + (before + 1))
+            oddities.update(dict.fromkeys(block.oddities))
     notes = text.notes(oddities)
     if not len(documents):
         raise InputError(f"{source.name}: the file is empty: no record in it")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from os.path import isfile
@@ -29,32 +30,34 @@ def read_run(
     keep: Keep = KEEP_ALL,
     *,
     digest: bool = False,
-    threads: int = 1,
+    processes: int = 1,
     chunk_bytes: int = defaults.CHUNK_BYTES,
+    tick: Callable[[], None] = lambda: None,
 ) -> Run:
     """Read a run file of any known layout.
 
+    processes: as many read a large file. tick: called along the way.
     Memory: the kept lines, and eight bytes a line. Time: linear in the file.
     Raises InputError, with file and line, for whatever cannot be meant.
     """
+
+    def read(keep: Keep) -> Run:
+        with opened(name, digest=digest) as source:
+            text = open_text(source, RUN_LAYOUTS, chunk_bytes)
+            if isinstance(text, bytes):
+                source.notes.append("JSON")
+                return _assemble_mapping(source, parse_json(name, text), keep)
+            return _read_text(text, keep, processes, tick)
+
     if keep.judged is not None:
         # Only what can be read a second time.
         if name != STDIN and isfile(name):
             try:
-                return _read(name, keep, digest, threads, chunk_bytes)
+                return read(keep)
             except OutOfOrderError:
                 pass
         keep = replace(keep, judged=None)
-    return _read(name, keep, digest, threads, chunk_bytes)
-
-
-def _read(name: str, keep: Keep, digest: bool, threads: int, chunk_bytes: int) -> Run:
-    with opened(name, digest=digest) as source:
-        text = open_text(source, RUN_LAYOUTS, chunk_bytes)
-        if isinstance(text, bytes):
-            source.notes.append("JSON")
-            return _assemble_mapping(source, parse_json(name, text), keep)
-        return _read_text(text, keep, threads)
+    return read(keep)
 
 
 def run_of_mapping(
@@ -64,14 +67,15 @@ def run_of_mapping(
     return _assemble_mapping(None, run, keep)
 
 
-def _read_text(text: Text, keep: Keep, threads: int) -> Run:
+def _read_text(text: Text, keep: Keep, processes: int, tick: Callable[[], None]) -> Run:
     layout, source = text.opening.layout, text.source
     parts = RunParts(keep.depth)
-    for before, block in text.blocks(
-        partial(parse_block, layout=layout, keep=keep), threads
-    ):
-        parts.add(before, block)
-        del block
+    parse = partial(parse_block, layout=layout, keep=keep)
+    with closing(text.blocks(parse, processes)) as blocks:
+        for before, block in blocks:
+            parts.add(before, block)
+            del block
+            tick()
     notes = text.notes(parts.oddities)
     if not parts.records + parts.dropped:
         raise InputError(f"{source.name}: the file is empty: no record in it")

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from falsify_cli.columns import Floats, Ints
-from falsify_cli.ids import Ids, Vocabulary
-from falsify_cli.key_table import Keys
+from falsify_cli.ids import Ids, PackedKeys, Vocabulary, packed
 from falsify_cli.read.fields import FaultyLineError, Table
 from falsify_cli.read.in_order import lines_that_matter
 from falsify_cli.read.kept_lines import top_of_segments
@@ -40,12 +39,12 @@ class RunBlock:
     lines: (records,) line numbers in the chunk, None where every line is a record.
     queries: (segments,) ids. starts: (segments,) in records. segments: (kept,) index
     into queries. places: (kept,) from 0 within the segment, where only the lines that
-    matter are kept, else None. Ids still stand in the chunk.
+    matter are kept, else None. Nothing of it stands in the chunk any more.
     """
 
     line_count: int
     lines: Ints | None
-    keys: Keys
+    keys: PackedKeys
     queries: Ids
     starts: Ints
     segments: Ints
@@ -58,7 +57,7 @@ class RunBlock:
 
 
 def parse_block(table: Table, layout: Layout, keep: Keep) -> RunBlock:
-    """Turn one chunk's table into a block; a pure function, run by many threads."""
+    """Turn one chunk's table into a block; a pure function."""
     _refuse_blank_in_id(table, layout)
     scores = _scores(table, layout)
     queries, documents = table.column(layout.query), table.column(layout.document)
@@ -80,12 +79,12 @@ def parse_block(table: Table, layout: Layout, keep: Keep) -> RunBlock:
     return RunBlock(
         table.line_count,
         lines,
-        keys,
-        queries.take(starts),
+        packed(keys),
+        queries.take(starts).compact(),
         starts,
         segment,
         places,
-        documents.take(top),
+        documents.take(top).compact(),
         scores[top],
         _ranks(table, layout, rows[top]),
         len(table) - len(rows),

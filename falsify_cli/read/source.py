@@ -5,15 +5,20 @@ from __future__ import annotations
 import hashlib
 import io
 import lzma
+import os
 import select
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, BinaryIO, Protocol, cast
 
 import numpy as np
 
+from falsify_cli import defaults
 from falsify_cli.errors import InputError
 from falsify_cli.ids import PADDING
 
@@ -21,12 +26,22 @@ STDIN = "-"
 
 # What zlib calls a stream with gzip's header and checksum.
 _GZIP_FORMAT = 31
+# Bytes read ahead of what is asked for.
+_READ_AHEAD = 1 << 16
 # Packed bytes taken at once: few, since they may unpack to a thousand times as many.
 _PACKED_BYTES = 1 << 14
 
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _BOM = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some lines of a file: bytes from start up to end."""
+
+    start: int
+    end: int
 
 
 class Source:
@@ -41,6 +56,7 @@ class Source:
         self.notes: list[str] = []
         self._tap = _Tap(name, stream, digest=digest)
         self._stream = self._decompressed()
+        self._plain = not self.notes
         self._head = self._without_mark(self._read(4))
 
     @property
@@ -56,24 +72,21 @@ class Source:
         A last line without a line end gets one. Linear for lines of any length.
         """
         _spare_page_faults()
-        pieces: list[bytes | memoryview] = [self._head]
-        while True:
-            body = self._read(size)
-            cut = body.rfind(b"\n") + 1
-            if body and not cut:
-                pieces.append(body)
-                continue
-            if not body:
-                if last := b"".join(pieces):
-                    end = b"" if last.endswith(b"\n") else b"\n"
-                    yield b"".join((last, end, PADDING))
-                return
-            parts = [*pieces, memoryview(body)[:cut], PADDING]
-            pieces = [body[cut:]]
-            chunk = b"".join(parts)
-            # Else a second copy would live on while the chunk is parsed.
-            del body, parts
-            yield chunk
+        return _whole_lines(self._head, iter(partial(self._read, size), b""))
+
+    def parted(self, count: int) -> list[Part]:
+        """Cut the file, and read of it from here on only the first part.
+
+        Returns the others, up to count - 1: fewer where lines are long, none where
+        the file is small, packed, hashed or a pipe.
+        """
+        if not self._plain or self._tap.hash is not None:
+            return []
+        return self._tap.parted(count)
+
+    def chunks_of(self, part: Part, size: int) -> Iterator[bytes]:
+        """The chunks of another part; in another process, too."""
+        return _whole_lines(b"", self._tap.read_part(part, size))
 
     def _read(self, size: int) -> bytes:
         try:
@@ -97,7 +110,7 @@ class Source:
         if head.startswith(_ZSTD):
             self.notes.append("zstd")
             return _unpacked(self._tap, _zstd(self.name))
-        return io.BufferedReader(self._tap, 1 << 16)
+        return io.BufferedReader(self._tap, _READ_AHEAD)
 
     def _without_mark(self, head: bytes) -> bytes:
         if head.startswith(_BOM):
@@ -109,6 +122,23 @@ class Source:
                 f"save the file as UTF-8 (iconv -f UTF-16 -t UTF-8)"
             )
         return head
+
+
+def _whole_lines(head: bytes, bodies: Iterator[bytes]) -> Iterator[bytes]:
+    pieces: list[bytes | memoryview] = [head]
+    for body in bodies:
+        cut = body.rfind(b"\n") + 1
+        if not cut:
+            pieces.append(body)
+            continue
+        parts = [*pieces, memoryview(body)[:cut], PADDING]
+        pieces = [body[cut:]]
+        chunk = b"".join(parts)
+        # Else a second copy would live on while the chunk is parsed.
+        del body, parts
+        yield chunk
+    if last := b"".join(pieces):
+        yield b"".join((last, b"" if last.endswith(b"\n") else b"\n", PADDING))
 
 
 @contextmanager
@@ -136,6 +166,7 @@ class _Tap(io.RawIOBase):
     def __init__(self, name: str, stream: BinaryIO, *, digest: bool) -> None:
         self.hash = hashlib.sha256() if digest else None
         self._name, self._stream, self._ahead = name, stream, b""
+        self._passed, self._end = 0, sys.maxsize
 
     def readable(self) -> bool:
         return True
@@ -162,6 +193,7 @@ class _Tap(io.RawIOBase):
     def _read_into(self, view: memoryview) -> int:
         # The unbuffered layer, so that a pipe's bytes are handed on as they come.
         raw: Any = getattr(self._stream, "raw", self._stream)
+        view = view[: self._end - self._passed]
         try:
             # None says that a pipe which does not block has nothing yet.
             while (size := raw.readinto(view)) is None:
@@ -171,7 +203,48 @@ class _Tap(io.RawIOBase):
             raise InputError(message) from error
         if self.hash is not None:
             self.hash.update(view[:size])
+        self._passed += size
         return int(size)
+
+    def parted(self, count: int) -> list[Part]:
+        """Stop at the end of the first of count parts, and return the others."""
+        if self._name == STDIN:
+            return []
+        status = os.fstat(self._stream.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size < defaults.PARTED_BYTES:
+            return []
+        wanted = (status.st_size * k // count for k in range(1, count))
+        found = {self._line_end(place) for place in wanted if place > self._passed}
+        starts = sorted(place for place in found if place is not None)
+        if starts:
+            self._end = starts[0]
+        ends = [*starts[1:], sys.maxsize][: len(starts)]
+        return [Part(*borders) for borders in zip(starts, ends, strict=True)]
+
+    def _line_end(self, place: int) -> int | None:
+        """Where the line ends that goes on at a place; None for the last line."""
+        for body in self.read_part(Part(place, sys.maxsize), _READ_AHEAD):
+            end = body.find(b"\n") + 1
+            if end:
+                return place + end
+            place += len(body)
+        return None
+
+    def read_part(self, part: Part, size: int) -> Iterator[bytes]:
+        """The bytes of a part, size at a time, wherever else the file is read."""
+        place = part.start
+        while place < part.end:
+            try:
+                more = min(size, part.end - place)
+                body = os.pread(self._stream.fileno(), more, place)
+            except OSError as error:
+                raise InputError(
+                    f"{self._name}: cannot be read: {error.strerror}"
+                ) from error
+            if not body:
+                return
+            yield body
+            place += len(body)
 
 
 class _Decompressor(Protocol):
@@ -230,7 +303,7 @@ class _Unpacked(io.RawIOBase):
 
 
 def _unpacked(raw: io.RawIOBase, new: Callable[[], _Decompressor]) -> BinaryIO:
-    return cast(BinaryIO, io.BufferedReader(_Unpacked(raw, new), 1 << 16))
+    return cast(BinaryIO, io.BufferedReader(_Unpacked(raw, new), _READ_AHEAD))
 
 
 def _spare_page_faults() -> None:

@@ -1,0 +1,279 @@
+"""Helper processes: what they hand back, how they end, and what they leave behind."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from falsify_cli import defaults
+from falsify_cli.errors import InputError
+from falsify_cli.helper import elsewhere, may_fork
+from falsify_cli.ids import PADDING
+from falsify_cli.read import read_run, source
+
+pytestmark = [
+    pytest.mark.skipif(not may_fork(), reason="processes of one thread, on Linux"),
+    pytest.mark.usefixtures("small_work_is_shared"),
+]
+
+
+def test_results_come_in_order_from_another_process() -> None:
+    with elsewhere(lambda: ((n, os.getpid()) for n in range(5))) as results:
+        found = list(results)
+    assert [n for n, _ in found] == list(range(5))
+    assert len({process for _, process in found} | {os.getpid()}) == 2
+
+
+def test_results_larger_than_a_pipe_come_whole() -> None:
+    column = np.random.default_rng(1).random(1 << 18)
+    with elsewhere(lambda: [column, column[::-1]]) as results:
+        one, two = results
+    assert np.array_equal(one, column)
+    assert np.array_equal(two, column[::-1])
+
+
+def test_an_error_comes_behind_the_results_before_it() -> None:
+    def failing() -> Iterator[int]:
+        yield 1
+        raise KeyError("gone")
+
+    with elsewhere(failing) as results:
+        assert next(results) == 1
+        with pytest.raises(KeyError, match="gone"):
+            next(results)
+
+
+def test_what_cannot_travel_is_an_error_and_not_an_end() -> None:
+    with (
+        elsewhere(lambda: [lambda: 1]) as results,
+        pytest.raises(Exception, match="pickle"),
+    ):
+        list(results)
+
+
+def test_a_helper_that_was_killed_is_a_want_of_memory() -> None:
+    def killed() -> Iterator[int]:
+        yield 1
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with elsewhere(killed) as results, pytest.raises(MemoryError, match="killed"):
+        list(results)
+
+
+def test_a_helper_lives_no_longer_than_its_context(tmp_path: Path) -> None:
+    note = tmp_path / "process"
+
+    def endless() -> Iterator[int]:
+        note.write_text(str(os.getpid()))
+        yield from iter(count())
+
+    before = set(os.listdir("/proc/self/fd"))
+
+    def interrupted() -> NoReturn:
+        with elsewhere(endless):
+            while not (note.exists() and note.read_text()):
+                time.sleep(0.01)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        interrupted()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(note.read_text()), 0)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_several_helpers_end_in_any_order() -> None:
+    with elsewhere(lambda: [1]) as one, elsewhere(lambda: [2]) as two:
+        assert [*two, *one] == [2, 1]
+
+
+def test_without_room_for_a_process_this_one_does_the_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused() -> NoReturn:
+        raise OSError(errno.EAGAIN, "no more processes")
+
+    monkeypatch.setattr(os, "fork", refused)
+    before = set(os.listdir("/proc/self/fd"))
+    with elsewhere(lambda: [os.getpid()]) as results:
+        assert list(results) == [os.getpid()]
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_process_of_several_threads_is_not_forked() -> None:
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        assert not may_fork()
+    finally:
+        done.set()
+        thread.join()
+    # The system forgets the thread a moment later.
+    until = time.monotonic() + 10
+    while not may_fork() and time.monotonic() < until:
+        time.sleep(0.001)
+    assert may_fork()
+
+
+def test_a_helper_does_nothing_that_is_left_to_its_parent() -> None:
+    # Neither what waits to be printed nor what is to be done at the end.
+    code = """
+import atexit, sys
+from falsify_cli.errors import InputError
+from falsify_cli.helper import elsewhere
+atexit.register(print, "end")
+print("once", end=" ")
+def failing():
+    sys.exit(3)
+try:
+    with elsewhere(failing) as results:
+        list(results)
+except MemoryError:
+    print("killed", end=" ")
+finally:
+    print("finally", end=" ")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT
+    )
+    assert (ended.stdout, ended.stderr) == ("once killed finally end\n", "")
+
+
+# ---- parts of a file --------------------------------------------------------------
+
+LINES = st.lists(st.text("ab", max_size=9).map(str.encode), max_size=30)
+
+
+@settings(max_examples=200)
+@given(LINES, st.booleans(), st.integers(1, 6), st.integers(1, 40))
+def test_the_parts_of_a_file_are_its_lines(
+    tmp_path_factory: pytest.TempPathFactory,
+    lines: list[bytes],
+    ended: bool,
+    count: int,
+    size: int,
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "lines"
+    path.write_bytes(b"\n".join(lines) + (b"\n" if ended else b""))
+    with source.opened(str(path)) as file:
+        parts = file.parted(count)
+        assert len(parts) < count
+        every = [file.chunks(size), *(file.chunks_of(part, size) for part in parts)]
+        found = [[chunk.removesuffix(PADDING) for chunk in chunks] for chunks in every]
+    assert all(chunk.endswith(b"\n") for chunks in found for chunk in chunks)
+    text = path.read_bytes()
+    whole = text if text.endswith(b"\n") or not text else text + b"\n"
+    assert b"".join(chunk for chunks in found for chunk in chunks) == whole
+
+
+def test_parts_are_of_about_one_size(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b"".join(b"%d\n" % n for n in range(10_000, 99_999)))
+    with source.opened(str(path)) as file:
+        parts = file.parted(4)
+        read = [sum(map(len, file.chunks_of(part, 1000))) for part in parts]
+    assert len(parts) == 3
+    assert max(read) - min(read) < 0.05 * path.stat().st_size
+
+
+@pytest.mark.parametrize("what", ["small", "hashed", "packed", "pipe", "one line"])
+def test_what_cannot_be_parted_is_read_whole(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b"x" * 5000 if what == "one line" else b"line\n" * 1000)
+    if what == "packed":
+        import gzip
+
+        path.write_bytes(gzip.compress(os.urandom(5000)))
+    if what == "small":
+        monkeypatch.setattr(defaults, "PARTED_BYTES", 5001)
+    if what == "pipe":
+        path.unlink()
+        os.mkfifo(path)
+        threading.Thread(target=path.write_bytes, args=(b"line\n" * 1000,)).start()
+    with source.opened(str(path), digest=what == "hashed") as file:
+        assert file.parted(4) == []
+        assert sum(map(len, file.chunks(100))) >= 5000
+
+
+def test_a_file_that_is_parted_and_cannot_be_read_on_is_the_users_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run"
+    path.write_bytes(b"".join(b"q%d Q0 d 1 1 t\n" % n for n in range(1000)))
+
+    def broken(*arguments: object) -> NoReturn:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with source.opened(str(path)) as file:
+        (part,) = file.parted(2)
+        monkeypatch.setattr(os, "pread", broken)
+        with pytest.raises(InputError, match="run: cannot be read: Input/output"):
+            list(file.chunks_of(part, 100))
+
+
+# ---- as the user sees it ----------------------------------------------------------
+
+SHARING = """
+import sys
+from falsify_cli import defaults
+from falsify_cli.read import read_run, source
+from falsify_cli.__main__ import main
+defaults.PARTED_BYTES = defaults.SHARED_CELLS = 0
+read_run.__kwdefaults__["chunk_bytes"] = 1000
+sys.argv[0] = "falsify"
+main()
+"""
+
+
+def test_an_interrupt_of_all_processes_ends_them_without_a_word(tmp_path: Path) -> None:
+    run, qrels = tmp_path / "run", tmp_path / "qrels"
+    with run.open("w") as file:
+        for query in range(4000):
+            file.writelines(f"q{query} Q0 d{n} 1 {-n} t\n" for n in range(100))
+    qrels.write_text("".join(f"q{query} 0 d1 1\n" for query in range(4000)))
+    process = subprocess.Popen(
+        [sys.executable, "-c", SHARING, "gate", run, qrels, "--threads", "2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while process.poll() is None and not children.read_text():
+        time.sleep(0.005)
+    helper = int(children.read_text())
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (130, b"", b"")
+    with pytest.raises(ProcessLookupError):
+        os.kill(helper, 0)
+
+
+def test_a_fault_far_down_a_parted_file_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    lines = [f"q{n // 10} Q0 d{n} 1 1 t\n" for n in range(3000)]
+    lines[2500] = "q250 Q0 d2500 1 one t\n"
+    lines[2900] = "q290 Q0 d2900 1\n"
+    path.write_text("".join(lines))
+    with pytest.raises(InputError, match=r"run:2501: .* 'one'"):
+        read_run(str(path), processes=3, chunk_bytes=1000)
