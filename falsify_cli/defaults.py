@@ -54,6 +54,9 @@ CHUNK_BYTES = 3 << 18
 # reading this much 0.3 s.
 PARTED_BYTES = 1 << 26
 
+# A helper's part of a file, where an even one were 1: it has to hand over as well.
+HELPER_SHARE = 0.9
+
 # The fewest cells, queries times draws, that several processes draw. A helper takes
 # some 30 ms of the processor in all, a quarter of what it spares below this.
 SHARED_CELLS = 1 << 25

@@ -7,6 +7,7 @@ a process with a helper 0.63.
 
 from __future__ import annotations
 
+import mmap
 import os
 import pickle
 import signal
@@ -18,6 +19,7 @@ from typing import BinaryIO, NoReturn, TypeVar
 R = TypeVar("R")
 
 _RESULT, _ERROR, _END = range(3)
+_BLOCK_BYTES = 1 << 20
 
 
 def may_fork() -> bool:
@@ -66,18 +68,48 @@ def elsewhere(results: Callable[[], Iterable[R]]) -> Iterator[Iterator[R]]:
 def _serve(results: Callable[[], Iterable[R]], pipe: int) -> NoReturn:
     """What the helper does; it never returns into the caller's code."""
     try:
-        outcomes: list[bytes] = []
+        outcomes = _Outcomes()
         try:
             for result in results():
-                outcomes.append(pickle.dumps((_RESULT, result), 5))
+                outcomes.add((_RESULT, result))
         except Exception as error:
-            outcomes.append(pickle.dumps((_ERROR, error), 5))
-        outcomes.append(pickle.dumps((_END, None), 5))
+            outcomes.add((_ERROR, error))
+        outcomes.add((_END, None))
         with os.fdopen(pipe, "wb") as stream:
-            stream.writelines(outcomes)
+            outcomes.send(stream)
     finally:
         # Whatever happened: neither a traceback nor the caller's cleaning up.
         os._exit(0)
+
+
+class _Outcomes:
+    """Pickles that wait to be sent, outside the C library's heap.
+
+    That would keep what is sent: 14 MB, half of what a run of 274 MB leaves here.
+    """
+
+    def __init__(self) -> None:
+        self._last: list[bytes] = []
+        self._blocks: list[mmap.mmap] = []
+
+    def add(self, outcome: tuple[int, object]) -> None:
+        self._last.append(pickle.dumps(outcome, 5))
+        if sum(map(len, self._last)) >= _BLOCK_BYTES:
+            self._store()
+
+    def send(self, stream: BinaryIO) -> None:
+        self._store()
+        for block in self._blocks:
+            stream.write(block)
+            block.close()
+
+    def _store(self) -> None:
+        data = b"".join(self._last)
+        if data:
+            block = mmap.mmap(-1, len(data))
+            block.write(data)
+            self._blocks.append(block)
+        self._last = []
 
 
 def _received(stream: BinaryIO) -> Iterator[R]:

@@ -213,7 +213,9 @@ class _Tap(io.RawIOBase):
         status = os.fstat(self._stream.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_size < defaults.PARTED_BYTES:
             return []
-        wanted = (status.st_size * k // count for k in range(1, count))
+        share = defaults.HELPER_SHARE / count
+        shares = (1 - others * share for others in range(count - 1, 0, -1))
+        wanted = (int(status.st_size * place) for place in shares)
         found = {self._line_end(place) for place in wanted if place > self._passed}
         starts = sorted(place for place in found if place is not None)
         if starts:
