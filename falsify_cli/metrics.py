@@ -177,6 +177,7 @@ _ALIASES = {
     "r": "R",
     "recall": "R",
     "success": "Success",
+    "hit": "Success",
     "hit_rate": "Success",
 }
 
@@ -268,10 +269,21 @@ def _parameter(measure: str, text: str) -> str:
 
 
 def _suggestion(lowered: str) -> str:
-    known = [*_ALIASES, *_OTHER_NAMES]
-    name = re.split(r"[@.]|_\d", lowered)[0]
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {near[0]}?" if near else "; see `falsify gate --help`"
+    """What to type instead, as far as it can be told."""
+    if re.search(r"[,;\s]", lowered):
+        return "; give -m once for each metric"
+    found = re.fullmatch(r"([a-z_]+?)[@._]?(\d*)", lowered)
+    name, cutoff = found.groups() if found else (re.split(r"[@.]", lowered)[0], "")
+    near = difflib.get_close_matches(name, [*_ALIASES, *_OTHER_NAMES], n=1)
+    if not near:
+        return "; see `falsify gate --help`"
+    if near[0] not in _ALIASES:
+        return f"; did you mean {_OTHER_NAMES[near[0]]}?"
+    measure = _ALIASES[near[0]]
+    default = "10" if measure in _NEEDS_CUTOFF else ""
+    return (
+        f"; did you mean {measure}{'@' * bool(cutoff or default)}{cutoff or default}?"
+    )
 
 
 def trec_eval_names(metric: Metric) -> tuple[str, str]:

@@ -377,6 +377,7 @@ FAULTS = [
     pytest.param(b"q1 Q0 d1 1 2,5 t\n", 1, ["2,5"], id="a comma on the first line"),
     pytest.param(second(b"q1 Q0 d9 2 1.5"), 2, ["6", "5"], id="a tag is missing"),
     pytest.param(second(b"q1 Q0"), 2, ["6", "2"], id="two columns"),
+    pytest.param(b"q1,d1,2.5\n", 1, ["got 1", "not commas"], id="commas"),
     pytest.param(
         second(b"q1 Q0 d8 2 1.5\nq1 Q0 d9 3 1.4 my tag"),
         2,

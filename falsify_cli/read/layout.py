@@ -140,9 +140,10 @@ def _width_fault(fields: list[bytes], layouts: dict[int, Layout]) -> str:
 def wrong_width(layout: Layout, width: int, line: bytes) -> str:
     """The fault of a line with too few or too many fields."""
     kind = "qrels" if layout in QRELS_LAYOUTS.values() else "run"
+    commas = "; blanks or tabs part them, not commas" * (width == 1 and b"," in line)
     return (
         f"a {kind} line has {layout.columns} fields ({layout.fields}), "
-        f"got {width}: {shown(line)}"
+        f"got {width}: {shown(line)}{commas}"
     )
 
 

@@ -88,7 +88,8 @@ class Text:
         with ExitStack() as helpers:
             others = []
             for part in self.source.parted(processes if may_fork() else 1):
-                chunks = self.source.chunks_of(part, self.chunk_bytes)
+                # Half as much at once: what helpers hold comes on top.
+                chunks = self.source.chunks_of(part, max(self.chunk_bytes // 2, 1))
                 helper = elsewhere(partial(map, work, chunks))
                 others.append(helpers.enter_context(helper))
             own = map(work, chain([self.first], self.chunks))
