@@ -723,6 +723,21 @@ def test_permutations_are_uniform(count: int) -> None:
     assert_frequencies([found[p] for p in every], [rows / len(every)] * len(every))
 
 
+@pytest.mark.parametrize(("count", "rows"), [(1 << 16, 1200), (1 << 18, 600)])
+def test_the_same_number_comes_first_no_oftener_than_by_chance(
+    count: int, rows: int
+) -> None:
+    # With keys that tie often those of the least numbers would be first, row for row.
+    rng, firsts = stream(12, 1), []
+    for _ in range(rows // 20):
+        firsts.extend(permutations(rng, 20, count)[:, [0, -1]].T.reshape(-1).tolist())
+    sides = np.array(firsts).reshape(-1, 2, 20).swapaxes(0, 1).reshape(2, -1)
+    for side in sides:
+        pairs = sum(n * (n - 1) / 2 for n in Counter(side.tolist()).values())
+        expected = rows * (rows - 1) / 2 / count
+        assert pairs <= 1.5 * expected + 3 * math.sqrt(expected) + 1
+
+
 @pytest.mark.parametrize("count", [5, 64, 65, 1000, 65_537])
 def test_permutations_hold_every_number_once(count: int) -> None:
     found = permutations(stream(2, 1), 3, count)
