@@ -13,7 +13,7 @@ import pickle
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import BinaryIO, NoReturn, TypeVar
 
 R = TypeVar("R")
@@ -44,30 +44,46 @@ def elsewhere(results: Callable[[], Iterable[R]]) -> Iterator[Iterator[R]]:
     An error is raised behind the results that came before it, MemoryError where the
     helper was killed. The helper lives no longer than the context.
     """
-    ours, theirs = os.pipe()
     try:
-        child = os.fork()
+        ours, theirs = os.pipe()
     except OSError:
-        os.close(ours)
-        os.close(theirs)
-        # No room for another process: this one does it all.
+        # No room for another process, or none to talk to it: this one does it all.
         yield iter(results())
         return
-    if not child:
-        os.close(ours)
-        _serve(results, theirs)
-    os.close(theirs)
+    stream = os.fdopen(ours, "rb")
+    child = None
+    # An interrupt right behind the fork would leave a helper to itself, or let it
+    # run on in the caller's code.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        with os.fdopen(ours, "rb") as stream:
-            yield _received(stream)
+        try:
+            with suppress(OSError):
+                child = os.fork()
+            if child == 0:
+                stream.close()
+                _serve(results, theirs, mask)
+            os.close(theirs)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        yield iter(results()) if child is None else _received(stream)
     finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        stream.close()
+        if child:
+            # It may be gone, and where nobody wants to know that, without a trace.
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(child, 0)
 
 
-def _serve(results: Callable[[], Iterable[R]], pipe: int) -> NoReturn:
+def _serve(
+    results: Callable[[], Iterable[R]], pipe: int, mask: Iterable[int]
+) -> NoReturn:
     """What the helper does; it never returns into the caller's code."""
     try:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        _end_with_reader(pipe, True)
         outcomes = _Outcomes()
         try:
             for result in results():
@@ -75,11 +91,27 @@ def _serve(results: Callable[[], Iterable[R]], pipe: int) -> NoReturn:
         except Exception as error:
             outcomes.add((_ERROR, error))
         outcomes.add((_END, None))
+        _end_with_reader(pipe, False)
         with os.fdopen(pipe, "wb") as stream:
             outcomes.send(stream)
     finally:
         # Whatever happened: neither a traceback nor the caller's cleaning up.
         os._exit(0)
+
+
+def _end_with_reader(pipe: int, wanted: bool) -> None:
+    """Whether this process ends when nobody can read the pipe any more.
+
+    However its parent ended. To be off while the pipe is used: the same signal then
+    comes whenever something is read from it.
+    """
+    import fcntl  # not everywhere where this module is imported
+
+    # Not every system that calls itself Linux can do it.
+    with suppress(OSError):
+        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_ASYNC if wanted else 0)
 
 
 class _Outcomes:
@@ -116,7 +148,7 @@ def _received(stream: BinaryIO) -> Iterator[R]:
     while True:
         try:
             kind, value = pickle.load(stream)
-        except EOFError:
+        except (EOFError, pickle.UnpicklingError):
             raise MemoryError("a helper process was killed") from None
         if kind == _END:
             return

@@ -75,6 +75,23 @@ def test_a_helper_that_was_killed_is_a_want_of_memory() -> None:
         list(results)
 
 
+def test_a_helper_killed_while_it_sends_is_a_want_of_memory_too() -> None:
+    with elsewhere(lambda: [(os.getpid(), b""), (0, bytes(1 << 22))]) as results:
+        os.kill(next(results)[0], signal.SIGKILL)
+        with pytest.raises(MemoryError, match="killed"):
+            list(results)
+
+
+def test_a_helper_that_nobody_waits_for_is_none_the_worse() -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        with elsewhere(lambda: [1]) as results:
+            assert list(results) == [1]
+            time.sleep(0.1)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
 def test_a_helper_lives_no_longer_than_its_context(tmp_path: Path) -> None:
     note = tmp_path / "process"
 
@@ -115,6 +132,72 @@ def test_without_room_for_a_process_this_one_does_the_work(
     with elsewhere(lambda: [os.getpid()]) as results:
         assert list(results) == [os.getpid()]
     assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_without_room_for_a_pipe_this_process_does_the_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refused() -> NoReturn:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    monkeypatch.setattr(os, "pipe", refused)
+    with elsewhere(lambda: [os.getpid()]) as results:
+        assert list(results) == [os.getpid()]
+
+
+def test_an_interrupt_at_the_fork_ends_the_helper_and_reaches_the_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fork, forked = os.fork, []
+
+    def interrupted() -> int:
+        child = fork()
+        # Both processes are interrupted before either does anything else.
+        os.kill(os.getpid(), signal.SIGINT)
+        forked.append(child)
+        return child
+
+    monkeypatch.setattr(os, "fork", interrupted)
+    with pytest.raises(KeyboardInterrupt), elsewhere(lambda: iter(count())):
+        pytest.fail("the interrupt is forgotten")
+    assert forked[0] > 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(forked[0], 0)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    assert signal.SIGINT not in mask
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_helpers_end_with_their_parent_however_it_ends(how: signal.Signals) -> None:
+    code = """
+import os, time
+from falsify_cli.helper import elsewhere
+def busy():
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+    yield 1
+with elsewhere(busy), elsewhere(busy):
+    time.sleep(60)
+"""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert parent.stdout
+    helpers = [int(parent.stdout.readline()) for _ in range(2)]
+    parent.send_signal(how)
+    parent.wait()
+    until = time.monotonic() + 10
+    while any(map(_runs, helpers)) and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not any(map(_runs, helpers))
+    parent.stdout.close()
+
+
+def _runs(process: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
 
 
 def test_a_process_of_several_threads_is_not_forked() -> None:

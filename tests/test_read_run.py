@@ -362,6 +362,12 @@ def second(line: bytes) -> bytes:
 
 
 FAULTS = [
+    pytest.param(
+        second(b"q1 Q0 d9 2 one t\nq1 Q0 d8 3 1.5\nq1 Q0 d\0 4 1 t\nq1 Q0 d7 \xff 1 t"),
+        2,
+        ["one"],
+        id="the first of four faults",
+    ),
     pytest.param(second(b"q1 Q0 d9 2 nan t"), 2, ["nan"], id="nan"),
     pytest.param(second(b"q1 Q0 d9 2 NaN t"), 2, ["NaN"], id="NaN"),
     pytest.param(second(b"q1 Q0 d9 2 inf t"), 2, ["inf"], id="inf"),

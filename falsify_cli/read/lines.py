@@ -72,6 +72,19 @@ class Text:
 
         def work(chunk: bytes) -> B | FaultyLineError:
             header_line = self.opening.header_line if chunk is self.first else -1
+            result = parsed(chunk, header_line)
+            # One kind of fault is looked for after the other; the first faulty line is
+            # told, whatever its kind and wherever chunks end.
+            while isinstance(result, FaultyLineError) and result.line:
+                lines = chunk[:-WORD].split(b"\n")[: result.line]
+                before = b"".join(line + b"\n" for line in lines) + PADDING
+                earlier = parsed(before, header_line)
+                if not isinstance(earlier, FaultyLineError):
+                    break
+                result = earlier
+            return result
+
+        def parsed(chunk: bytes, header_line: int) -> B | FaultyLineError:
             try:
                 table = cut(chunk, layout.columns, layout.is_record, header_line)
                 wide = table.wide()
