@@ -158,7 +158,7 @@ def join(run: Run, qrels: Qrels, *, answered_only: bool = False) -> Benchmark:
     judged = np.array([place_of.get(q, -1) for q in run.queries], np.int64)
     if not (judged >= 0).any():
         raise InputError(_no_common_query(run, qrels))
-    lengths = np.zeros(len(qrels.queries), np.int64)
+    lengths: Ints = np.zeros(len(qrels.queries), np.int64)
     lengths[judged[judged >= 0]] = run.listed[judged >= 0]
     if not lengths.any():
         name = run.facts.name or "run"

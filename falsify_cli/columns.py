@@ -77,5 +77,6 @@ def single_precision(values: Floats) -> npt.NDArray[np.float32]:
 
 def sums_at(places: Ints, values: Floats, count: int) -> Floats:
     """(count,) the sum of the values at each place, added in their order."""
-    added: Floats = np.bincount(places, values, count)  # type: ignore[assignment]
+    # They are floats already; some versions of numpy's types do not know it.
+    added: Floats = np.bincount(places, values, count).astype(np.float64, copy=False)
     return added

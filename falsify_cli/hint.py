@@ -46,7 +46,7 @@ def queries_to_settle(moments: Moments, tau: float, alpha: float) -> int | None:
         return None
     first, size = 1, _FIRST_BLOCK
     while first < _MOST_QUERIES:
-        numbers = np.arange(float(first), first + size)
+        numbers = first + np.arange(size, dtype=np.float64)
         settled = np.flatnonzero(_settles(numbers, moments, tau, alpha))
         if len(settled):
             return one_figure(first + int(settled[0]))

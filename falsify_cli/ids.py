@@ -138,8 +138,10 @@ class Ids:
             starts = np.minimum(starts + WORD * number, len(self.buffer) - WORD)
         # Overlapping eight-byte views of the buffer: one unaligned load an id, where
         # eight gathers of single bytes take five times as long.
-        view = np.ndarray((len(self.buffer) - WORD + 1,), "<u8", self.buffer, 0, (1,))
-        return view[starts] & LOW_BYTES[rest]
+        shape = (len(self.buffer) - WORD + 1,)
+        view: Words = np.ndarray(shape, "<u8", self.buffer, 0, (1,))
+        words: Words = view[starts] & LOW_BYTES[rest]
+        return words
 
     def last_words(self, count: int = 1) -> Words | None:
         """(n, count) the last eight bytes up to every id's end, and those before.
@@ -152,7 +154,9 @@ class Ids:
         if not len(self) or firsts.min() < 0:
             return None
         shape = (len(self.buffer) - width + 1,)
-        view = np.ndarray(shape, f"V{width}", self.buffer, 0, (1,))
+        view: npt.NDArray[np.void] = np.ndarray(
+            shape, f"V{width}", self.buffer, 0, (1,)
+        )
         words: Words = view[firsts].view("<u8").reshape(-1, count)
         return words
 

@@ -39,7 +39,8 @@ class KeyTable:
     def find(self, keys: Keys) -> Ints:
         """(n,) the number of each key, -1 where it is not there."""
         numbers = np.full(len(keys), -1)
-        rows, slots = np.arange(len(keys)), self._first_slots(keys)
+        rows: Ints = np.arange(len(keys))
+        slots = self._first_slots(keys)
         while len(rows):
             there = self._numbers[slots]
             met = self._keys[slots] == keys[rows]

@@ -100,7 +100,7 @@ def test_using_the_api_needs_neither_typer_nor_rich() -> None:
 def test_the_package_says_that_it_is_typed_and_ships_the_schema() -> None:
     package = importlib.resources.files(falsify_cli)
     assert package.joinpath("py.typed").is_file()
-    assert package.joinpath("report", "schema.json").is_file()
+    assert package.joinpath("report").joinpath("schema.json").is_file()
 
 
 def test_the_example_of_the_docstring_holds() -> None:

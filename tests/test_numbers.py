@@ -64,7 +64,7 @@ def test_every_place_of_the_point_is_exact(digits: int) -> None:
     rng = np.random.default_rng([7, digits])
     texts = []
     for mantissa in rng.integers(10 ** (digits - 1), 10**digits, 300).tolist():
-        place, sign = rng.integers(0, digits + 1), rng.choice(["", "-", "+"])
+        place, sign = rng.integers(0, digits + 1), str(rng.choice(["", "-", "+"]))
         plain = str(mantissa)
         texts += [sign + plain, f"{sign}{plain[:place]}.{plain[place:]}"]
     values, good = parse_floats(Ids.of(texts))

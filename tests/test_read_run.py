@@ -347,7 +347,7 @@ def test_rows_that_name_their_own_query_are_dropped_and_counted(
     run = read(path, data, keep, chunk_bytes=chunk_bytes)
     assert records(run)[0] == plain.Record("q1", "d1", 8.0)
     assert len(run.documents) == (1 if keep.depth and chunk_bytes > 99 else 2)
-    assert (run.dropped, run.listed.sum(), run.facts.lines) == (2, 2, 4)
+    assert (run.dropped, int(run.listed.sum()), run.facts.lines) == (2, 2, 4)
     assert len(np.unique(run.document_keys)) == 2
 
 

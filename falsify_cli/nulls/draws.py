@@ -163,4 +163,5 @@ def permutations(
     keys.sort(axis=1)
     keys &= mask
     # As indices of their own width they are taken twice as fast.
-    return keys.astype(np.int64)
+    orders: Ints = keys.astype(np.int64)
+    return orders

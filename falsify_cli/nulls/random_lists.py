@@ -128,7 +128,7 @@ class Trials:
     def __init__(self, chance: float, rng: np.random.Generator) -> None:
         self._chance, self._rng = chance, rng
         # Where the successes drawn beyond the last trial asked for lie, from there.
-        self._ahead = np.zeros(0, np.int64)
+        self._ahead: Ints = np.zeros(0, np.int64)
 
     def successes(self, count: int) -> Ints:
         """Which of the next count trials succeed, from 0, ascending.

@@ -110,7 +110,8 @@ def _plain_decimals(fields: Ids) -> tuple[Floats, Bools]:
     if signed.any():
         starts, lengths = fields.starts + signed, fields.lengths - signed
         fields = Ids(fields.buffer, starts, lengths)
-    low, high = fields.words(0), np.zeros(len(fields), np.uint64)
+    low = fields.words(0)
+    high: Words = np.zeros(len(fields), np.uint64)
     if (fields.lengths > WORD).any():
         high = fields.words(1)
     low, high, wholes = _without_point(low, high)

@@ -61,7 +61,7 @@ def parse_block(table: Table, layout: Layout, keep: Keep) -> RunBlock:
     _refuse_blank_in_id(table, layout)
     scores = _scores(table, layout)
     queries, documents = table.column(layout.query), table.column(layout.document)
-    rows = np.arange(len(table))
+    rows: Ints = np.arange(len(table))
     if keep.drop_self:
         rows = np.flatnonzero(~documents.equal(queries))
         queries, documents = queries.take(rows), documents.take(rows)
