@@ -380,6 +380,35 @@ def test_the_process_says_in_one_line_what_it_could_not_judge() -> None:
     assert_complains(run(*MISSING), "no.run: cannot be opened")
 
 
+@posix
+@pytest.mark.parametrize(
+    ("before", "code", "printed"),
+    [("pass", 3, "it waits"), ("os.close(1)", 120, "")],
+    ids=["as always", "nobody listens"],
+)
+def test_a_process_ends_at_once_but_not_before_all_is_printed(
+    before: str, code: int, printed: str
+) -> None:
+    # 120 is Python's own word for output that could not be written at the end.
+    program = f"""
+import os, sys
+from falsify_cli import __main__
+sys.stdout.write("it waits")
+{before}
+__main__.main = lambda: sys.exit(3)
+__main__.process()
+"""
+    buffered = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=buffered,
+    )
+    assert (ended.returncode, ended.stdout) == (code, printed)
+
+
 @pytest.mark.usefixtures("desk")
 def test_the_name_of_a_missing_file_cannot_steer_a_terminal(call: Call) -> None:
     ended = call("gate", "no\x1b[31m\r\n\x9b\u202e.run", "qrels.txt")
