@@ -138,4 +138,4 @@ def files(draw: st.DrawFn, form: Form, values: st.SearchStrategy[str]) -> bytes:
 
 
 CHUNKS = st.integers(1, 90) | st.just(1 << 20)
-THREADS = st.sampled_from([1, 2])
+PROCESSES = st.sampled_from([1, 2])

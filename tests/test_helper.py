@@ -121,28 +121,20 @@ def test_several_helpers_end_in_any_order() -> None:
         assert [*two, *one] == [2, 1]
 
 
-def test_without_room_for_a_process_this_one_does_the_work(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("call", "error"), [("fork", errno.EAGAIN), ("pipe", errno.EMFILE)]
+)
+def test_without_room_for_a_helper_this_process_does_the_work(
+    call: str, error: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused() -> NoReturn:
-        raise OSError(errno.EAGAIN, "no more processes")
+        raise OSError(error, os.strerror(error))
 
-    monkeypatch.setattr(os, "fork", refused)
+    monkeypatch.setattr(os, call, refused)
     before = set(os.listdir("/proc/self/fd"))
     with elsewhere(lambda: [os.getpid()]) as results:
         assert list(results) == [os.getpid()]
     assert set(os.listdir("/proc/self/fd")) == before
-
-
-def test_without_room_for_a_pipe_this_process_does_the_work(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refused() -> NoReturn:
-        raise OSError(errno.EMFILE, "too many open files")
-
-    monkeypatch.setattr(os, "pipe", refused)
-    with elsewhere(lambda: [os.getpid()]) as results:
-        assert list(results) == [os.getpid()]
 
 
 def test_an_interrupt_at_the_fork_ends_the_helper_and_reaches_the_caller(

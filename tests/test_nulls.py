@@ -820,7 +820,7 @@ def test_labels_end_where_those_before_them_add_up_to(total: int) -> None:
     # Up to twice as many memberships as labels they are sorted, beyond added up.
     counts = np.ones(40, np.int32)
     np.add.at(counts, np.random.default_rng(8).integers(0, 40, total - 40), 1)
-    found = marginals._in_random_order(counts, 30, stream(9, 1))
+    found = marginals._RandomOrders(counts, stream(9, 1)).ends(30)
     for order, ends in zip(permutations(stream(9, 1), 30, 40), found, strict=True):
         place = 0
         for label in order:

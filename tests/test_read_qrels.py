@@ -72,7 +72,7 @@ FORMS = st.sampled_from([plain.TREC_QRELS, plain.BEIR_QRELS])
         lambda form: st.tuples(st.just(form), plain.files(form, plain.GRADES))
     ),
     plain.CHUNKS,
-    plain.THREADS,
+    plain.PROCESSES,
 )
 def test_qrels_read_as_line_by_line(
     path: Path, case: tuple[plain.Form, bytes], chunk_bytes: int, processes: int
@@ -317,7 +317,7 @@ def test_a_fault_is_refused_with_its_place(
     st.integers(0, 30),
     st.sampled_from(["x 0 y 0.5\n", "x 0 y\n", "x 0 y z 1\n", "x 0 y\0 1\n"]),
     plain.CHUNKS,
-    plain.THREADS,
+    plain.PROCESSES,
 )
 def test_line_numbers_are_the_files_own(
     path: Path,

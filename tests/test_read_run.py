@@ -81,7 +81,7 @@ def bits(found: list[plain.Record]) -> list[tuple[str, str, str]]:
         lambda form: st.tuples(st.just(form), plain.files(form, plain.SCORES))
     ),
     plain.CHUNKS,
-    plain.THREADS,
+    plain.PROCESSES,
 )
 def test_a_run_reads_as_line_by_line(
     path: Path, case: tuple[plain.Form, bytes], chunk_bytes: int, processes: int
@@ -507,7 +507,7 @@ def test_a_fault_is_refused_with_its_place(
         ]
     ),
     plain.CHUNKS,
-    plain.THREADS,
+    plain.PROCESSES,
 )
 def test_line_numbers_are_the_files_own(
     path: Path,

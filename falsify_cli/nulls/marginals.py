@@ -146,23 +146,24 @@ class _Drawing:
     def __init__(self, grading: Grading, labels: _Labels, seed: int) -> None:
         self._grading, self._labels = grading, labels
         self._several = (labels.sizes > 1).any()
-        self._orders = stream(seed, TAG_D_ORDERS)
         self._slots = stream(seed, TAG_D_SLOTS)
-        numbered = self._orders.permutation(len(labels.counts))
-        self._counts = labels.counts[numbered].astype(np.int32)
+        rng = stream(seed, TAG_D_ORDERS)
+        numbered = rng.permutation(len(labels.counts))
+        counts = labels.counts[numbered].astype(np.int32)
+        self._orders = _RandomOrders(counts, rng)
         self._number = np.argsort(numbered)[labels.labels]
         # A query's points are 1 apart: how far apart that puts the labels' ends.
         self._scales = labels.sizes[labels.queries] / labels.counts.sum()
-        self._widths = self._counts[self._number] * self._scales
+        self._widths = counts[self._number] * self._scales
         # Where no query draws two labels one order does for all draws.
-        self._uppers = np.cumsum(self._counts)[self._number] * self._scales
+        self._uppers = np.cumsum(counts)[self._number] * self._scales
 
     def scores(self, points: Floats) -> tuple[Ints, Floats]:
         """The cells that score, and their scores; points: (b, N), where each begins."""
         labels, gold, (block, count) = self._labels, self._grading.gold, points.shape
         uppers = self._uppers
         if self._several:
-            ends = _in_random_order(self._counts, block, self._orders)
+            ends = self._orders.ends(block)
             uppers = ends.take(self._number, axis=1) * self._scales
         # Where every line's label ends, from its query's first point on.
         uppers = uppers - points.take(labels.queries, axis=1)
@@ -181,25 +182,32 @@ class _Drawing:
         return self._grading.scorer(hits, queries, sets)
 
 
-def _in_random_order(counts: Counts, block: int, rng: np.random.Generator) -> Counts:
-    """(b, L) where the interval of every label ends, in b random orders of them.
+class _RandomOrders:
+    """Where the intervals of labels end, draw after draw in a new random order."""
 
-    In whole numbers, of half the bytes: they add up four times as fast as fractions.
-    """
-    count, total = len(counts), int(counts.sum())
-    ends = np.empty((block, count), np.int32)
-    if total <= 2 * count:
-        # Each label once for every set that holds it: its end is its last place, and
-        # nothing need be added up, a quarter of the time.
-        members = np.repeat(np.arange(count), counts)
-        orders = permutations(rng, block, count, members)
-        in_order = np.broadcast_to(
-            np.arange(1, total + 1, dtype=np.int32), orders.shape
-        )
-    else:
-        orders = permutations(rng, block, count)
-        in_order = np.cumsum(counts.take(orders), axis=1, dtype=np.int32)
-    # Of a repeated place the last value stays. Row by row: all at once takes longer.
-    for end, order, sums in zip(ends, orders, in_order, strict=True):
-        end[order] = sums
-    return ends
+    def __init__(self, counts: Counts, rng: np.random.Generator) -> None:
+        self._counts, self._rng = counts, rng
+        # Each label once for every set that holds it, where those are few: its end is
+        # its last place then, and nothing need be added up, a quarter of the time.
+        total = int(counts.sum())
+        few = total <= 2 * len(counts)
+        self._members = np.repeat(np.arange(len(counts)), counts) if few else None
+        self._places = np.arange(1, total + 1, dtype=np.int32) if few else None
+
+    def ends(self, block: int) -> Counts:
+        """(b, L) where the interval of every label ends, in b random orders of them.
+
+        In whole numbers, of half the bytes: they add up four times as fast as
+        fractions.
+        """
+        counts = self._counts
+        orders = permutations(self._rng, block, len(counts), self._members)
+        if self._places is None:
+            in_order = np.cumsum(counts.take(orders), axis=1, dtype=np.int32)
+        else:
+            in_order = np.broadcast_to(self._places, orders.shape)
+        ends = np.empty((block, len(counts)), np.int32)
+        # Of a repeated place the last value stays. Row by row: all at once is slower.
+        for end, order, sums in zip(ends, orders, in_order, strict=True):
+            end[order] = sums
+        return ends

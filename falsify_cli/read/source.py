@@ -199,12 +199,14 @@ class _Tap(io.RawIOBase):
             while (size := raw.readinto(view)) is None:
                 select.select([raw], [], [])
         except OSError as error:
-            message = f"{self._name}: cannot be read: {error.strerror}"
-            raise InputError(message) from error
+            raise self._unreadable(error) from error
         if self.hash is not None:
             self.hash.update(view[:size])
         self._passed += size
         return int(size)
+
+    def _unreadable(self, error: OSError) -> InputError:
+        return InputError(f"{self._name}: cannot be read: {error.strerror}")
 
     def parted(self, count: int) -> list[Part]:
         """Stop at the end of the first of count parts, and return the others."""
@@ -240,9 +242,7 @@ class _Tap(io.RawIOBase):
                 more = min(size, part.end - place)
                 body = os.pread(self._stream.fileno(), more, place)
             except OSError as error:
-                raise InputError(
-                    f"{self._name}: cannot be read: {error.strerror}"
-                ) from error
+                raise self._unreadable(error) from error
             if not body:
                 return
             yield body
