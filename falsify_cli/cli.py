@@ -180,7 +180,7 @@ Threads = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Processes that share large work.  [default: the cores, 4 at most]",
+        help="As many share large work.  [default: the cores, 4 at most]",
     ),
 ]
 
@@ -328,7 +328,7 @@ def controls(
 
     _refuse_to_overwrite(output, qrels, corpus, group)
     parameters = _parameters(tau, alpha, n_boot, seed, top_k, rel_level, corpus, group)
-    ground = Ground.of(qrels, _one_metric(metric), parameters, threads or 1)
+    ground = Ground.of(qrels, _one_metric(metric), parameters, threads)
     with _progress_bar() as progress:
         found = put_controls(ground, progress)
     report = _Report(
@@ -366,7 +366,7 @@ def inspect(
 
     _refuse_to_overwrite(output, qrels, corpus, group)
     parameters = _parameters(tau, alpha, n_boot, seed, top_k, rel_level, corpus, group)
-    found = look_at(Ground.of(qrels, _one_metric(metric), parameters, threads or 1))
+    found = look_at(Ground.of(qrels, _one_metric(metric), parameters, threads))
     report = _Report(
         lambda look: inspection_table.render(found, look),
         lambda: json.render_plain(found.to_dict()),

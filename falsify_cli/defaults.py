@@ -57,9 +57,12 @@ PARTED_BYTES = 1 << 26
 # A helper's part of a file, where an even one were 1: it has to hand over as well.
 HELPER_SHARE = 0.9
 
-# The fewest cells, queries times draws, that several processes draw. A helper takes
-# some 30 ms of the processor in all, a quarter of what it spares below this.
-SHARED_CELLS = 1 << 25
+# To read a line takes as long as to draw so many cells, queries times draws.
+CELLS_A_LINE = 8
+
+# The fewest cells, lines counted in, from which several threads draw: about a second
+# of work.
+SHARED_CELLS = 50_000_000
 
 # Processes that share the work, where nothing is said: what cannot be shared takes a
 # quarter of the time, so that more would bring little.

@@ -16,6 +16,7 @@ import numpy as np
 
 from falsify_cli.columns import Floats, Ints, sums_at
 from falsify_cli.nulls.draws import TAG_WEIGHTS, blocks, stream
+from falsify_cli.threads import ahead
 
 # The four nulls of one metric share the error rate, and each has two ends.
 ENDS = 8
@@ -75,6 +76,7 @@ def intervals(
     alpha: float,
     n_boot: int,
     seed: int,
+    threads: int = 1,
 ) -> list[Interval]:
     """One interval for each (N,) array of differences, all from the same weights.
 
@@ -88,10 +90,13 @@ def intervals(
     mean_size, alone = queries / count, queries == count
     rows = rows_of(n_boot, count)
     rng = stream(seed, TAG_WEIGHTS)
+    drawn = (
+        rng.standard_exponential((block, count + 1))
+        for block in blocks(rows, count + 1)
+    )
     lows: list[list[Floats]] = [[] for _ in sums]
     highs: list[list[Floats]] = [[] for _ in sums]
-    for block in blocks(rows, count + 1):
-        weights = rng.standard_exponential((block, count + 1))
+    for weights in ahead(drawn, threads):
         imaginary = weights[:, count] * mean_size
         weights = weights[:, :count]
         # A product and a sum by row, not a matrix product: BLAS adds in an order

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
@@ -13,7 +12,6 @@ from typing import TypeAlias
 from falsify_cli import defaults
 from falsify_cli.benchmark import Benchmark, join, judged_share
 from falsify_cli.columns import sums_at
-from falsify_cli.errors import UsageError
 from falsify_cli.grading import Grading, grade, refuse_no_relevant
 from falsify_cli.hint import Moments, queries_to_settle
 from falsify_cli.interval import Groups, Interval, intervals
@@ -54,6 +52,7 @@ from falsify_cli.settings import (
     corpus_of,
     groups_of,
     refuse_standard_input_twice,
+    threads_or_cores,
 )
 from falsify_cli.texts import hint, meaning
 from falsify_cli.ties import ties_of
@@ -100,8 +99,9 @@ def gate(
     lists there. rel_level: the lowest relevant grade. corpus: a file of document
     ids, or their number. queries: "judged" or "answered". strict: the companion
     metric counts. drop_self: ignore documents with their query's id. group: a file
-    of query and group ids, resampled together. threads: processes that share large
-    work, on Linux and where this one has a single thread; they change no number.
+    of query and group ids, resampled together. threads: as many share large work:
+    threads draw, and processes read where this one has no other thread and the system
+    is Linux; they change no number.
     digest: hash the files, for the report. progress: called along the way. tell:
     takes a line for the user, before work that takes more than a minute.
 
@@ -115,8 +115,7 @@ def gate(
     refuse_standard_input_twice(run, qrels, corpus, group)
     names = [metric] if isinstance(metric, str) else list(metric)
     metrics = [parse_metric(name, index(rel_level)) for name in names]
-    if threads is not None and threads < 1:
-        raise UsageError(f"threads: expected 1 or more, found {threads}")
+    shared_by = threads_or_cores(threads)
     # Plain values, also where the caller's are numpy's.
     parameters = Parameters(
         tau=float(tau),
@@ -132,18 +131,17 @@ def gate(
         group=None if group is None else fspath(group),
     )
     check_parameters(parameters, metrics)
-    threads = threads or _available_threads()
-    judgments = _qrels(qrels, digest, threads)
+    judgments = _qrels(qrels, digest, shared_by)
     depth = _deepest(metrics, parameters.top_k)
     keep = Keep(
         depth, parameters.drop_self, judgments.vocabulary if depth is None else None
     )
     benchmark = join(
-        _run(run, keep, digest, threads, lambda: progress(0, len(LETTERS))),
+        _run(run, keep, digest, shared_by, lambda: progress(0, len(LETTERS))),
         judgments,
         answered_only=parameters.queries == ANSWERED,
     )
-    return judge(benchmark, metrics, parameters, progress, tell, threads)
+    return judge(benchmark, metrics, parameters, progress, tell, shared_by)
 
 
 def judge(
@@ -152,14 +150,14 @@ def judge(
     parameters: Parameters,
     progress: Progress = lambda done, steps: None,
     tell: Tell = lambda text: None,
-    processes: int = 1,
+    threads: int = 1,
 ) -> Judgement:
     """Judge a run that has been read and joined with its qrels, under each metric."""
     corpus = corpus_of(parameters, benchmark)
     groups = groups_of(parameters.group, benchmark)
     watch = Watch(parameters.n_boot, tell, progress)
     gradings = _gradings(benchmark, metrics, corpus, parameters, watch)
-    found = _results(benchmark, gradings, groups, parameters, progress, processes)
+    found = _results(benchmark, gradings, groups, parameters, progress, threads)
     results = tuple(
         _beside(found[metric], _companion(gradings[metric]), found, parameters)
         for metric in metrics
@@ -186,12 +184,6 @@ def _corpus_parameter(corpus: int | Path | None) -> int | str | None:
     if corpus is None or isinstance(corpus, str | PathLike):
         return None if corpus is None else fspath(corpus)
     return index(corpus)
-
-
-def _available_threads() -> int:
-    allowed = getattr(os, "sched_getaffinity", None)
-    cores = len(allowed(0)) if allowed else os.cpu_count()
-    return min(cores or 1, defaults.MOST_PROCESSES)
 
 
 def _deepest(metrics: Sequence[Metric], top_k: int | None) -> int | None:
@@ -268,15 +260,18 @@ def _results(
     groups: Groups,
     parameters: Parameters,
     progress: Progress,
-    processes: int,
+    threads: int,
 ) -> dict[Metric, Result]:
     """Draw, resample and decide; one set of weights serves all metrics."""
     done, steps = count(1), len(LETTERS)
+    cells = parameters.n_boot * len(benchmark) * len(gradings)
+    if cells + defaults.CELLS_A_LINE * benchmark.run.lines < defaults.SHARED_CELLS:
+        threads = 1
     together = null_models_together(
         list(gradings.values()),
         parameters.n_boot,
         parameters.seed,
-        processes,
+        threads,
         lambda: progress(next(done), steps),
     )
     spans = iter(
@@ -286,6 +281,7 @@ def _results(
             alpha=parameters.alpha,
             n_boot=parameters.n_boot,
             seed=parameters.seed,
+            threads=threads,
         )
     )
     return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,20 @@ from falsify_cli.metrics import Metric
 from falsify_cli.read import STDIN, read_corpus, read_groups
 
 JUDGED, ANSWERED = "judged", "answered"
+
+
+def threads_or_cores(threads: int | None) -> int:
+    """How many processes or threads share the work: the cores if it is not said.
+
+    Raises UsageError for less than one.
+    """
+    if threads is None:
+        allowed = getattr(os, "sched_getaffinity", None)
+        cores = len(allowed(0)) if allowed else os.cpu_count()
+        return min(cores or 1, defaults.MOST_PROCESSES)
+    if threads < 1:
+        raise UsageError(f"threads: expected 1 or more, found {threads}")
+    return threads
 
 
 def refuse_standard_input_twice(*inputs: object) -> None:

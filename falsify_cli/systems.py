@@ -31,7 +31,11 @@ from falsify_cli.read import (
     read_qrels,
     run_of_mapping,
 )
-from falsify_cli.settings import check_parameters, refuse_standard_input_twice
+from falsify_cli.settings import (
+    check_parameters,
+    refuse_standard_input_twice,
+    threads_or_cores,
+)
 
 # The tags of the systems' streams; those of the nulls count up from 1.
 TAG_RANDOM, TAG_SAMPLED, TAG_SHUFFLED, TAG_GOOD = range(101, 105)
@@ -105,7 +109,8 @@ def _unused_prefix(ids: Ids) -> str:
 class Ground:
     """A benchmark without a run: the qrels, and what a metric makes of them.
 
-    parameters: what was asked for. gold: of the metric.
+    parameters: what was asked for. gold: of the metric. threads: as many share large
+    work.
     """
 
     qrels: Qrels
@@ -113,10 +118,15 @@ class Ground:
     parameters: Parameters
     gold: Gold
     universe: Universe
+    threads: int
 
     @classmethod
     def of(
-        cls, qrels: QrelsInput, metric: str, parameters: Parameters, threads: int = 1
+        cls,
+        qrels: QrelsInput,
+        metric: str,
+        parameters: Parameters,
+        threads: int | None = None,
     ) -> Ground:
         """Read a benchmark.
 
@@ -126,17 +136,18 @@ class Ground:
         refuse_standard_input_twice(qrels, p.corpus, p.group)
         parsed = parse_metric(metric, p.rel_level)
         check_parameters(p, [parsed])
+        shared_by = threads_or_cores(threads)
         if isinstance(qrels, Mapping):
             read = qrels_of_mapping(qrels)
         else:
-            read = read_qrels(fspath(qrels), digest=True, processes=threads)
+            read = read_qrels(fspath(qrels), digest=True, processes=shared_by)
         judgments = Judgments(
             read.queries, read.vocabulary, read.query, read.document, read.grade
         )
         gold = metric_gold(judgments, parsed)
         refuse_no_relevant(gold, parsed, read.facts.name)
         universe = Universe.of(read.vocabulary.ids, p.corpus)
-        return cls(read, parsed, p, gold, universe)
+        return cls(read, parsed, p, gold, universe, shared_by)
 
     def __len__(self) -> int:
         return len(self.qrels.queries)
@@ -187,7 +198,7 @@ class Ground:
         # The corpus as it was read, whose documents the lists are made of.
         corpus = self.universe.size if self.universe.given else None
         parameters = replace(self.parameters, corpus=corpus)
-        return judge(benchmark, [self.metric], parameters)
+        return judge(benchmark, [self.metric], parameters, threads=self.threads)
 
 
 # --- the systems ---

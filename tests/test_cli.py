@@ -35,6 +35,7 @@ import falsify_cli
 from falsify_cli import gate
 from falsify_cli.__main__ import main
 from falsify_cli.errors import InputError, InternalError, UsageError
+from falsify_cli.threads import at_once
 from falsify_cli.verdict import ExitCode
 
 posix = pytest.mark.skipif(os.name != "posix", reason="of POSIX systems")
@@ -1265,6 +1266,26 @@ def test_the_number_of_threads_changes_no_byte(
     one, two, four = (call(*arguments, "--threads", n) for n in (1, 2, 4))
     assert one.code == 0
     assert one == two == four
+
+
+@pytest.mark.usefixtures("small_work_is_shared")
+@pytest.mark.parametrize("command", ["controls", "inspect"])
+def test_what_has_no_run_is_shared_too_and_changes_no_byte(
+    command: str, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from falsify_cli import nulls
+
+    seen: set[int] = set()
+
+    def watched(tasks: Any, threads: int, tick: Any) -> Any:
+        seen.add(threads)
+        return at_once(tasks, threads, tick)
+
+    monkeypatch.setattr(nulls, "at_once", watched)
+    arguments = (command, MODULE / "qrels.txt", *QUICK)
+    one, two, four = (call(*arguments, "--threads", n) for n in (1, 2, 4))
+    assert one == two == four
+    assert seen == {1, 2, 4}
 
 
 def on_terminal(

@@ -24,6 +24,7 @@ LAYERS = (
         "key_table",
         "ids",
         "helper",
+        "threads",
     ),
     *("read.numbers", "read.source", "read.fields", "read.layout", "read.lines"),
     *("read.mapping", "read.facts", "read.growing", "read.numbering"),
