@@ -5,6 +5,7 @@ Python exits 1 on a crash, and 1 means FAIL here.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -15,8 +16,10 @@ def process() -> None:
     """Run the command line as a process of its own, which ends with it.
 
     To take the interpreter apart takes 0.03 s, a tenth of a small gate; the system
-    frees all of it anyway.
+    frees all of it anyway. Cycles are not looked for either: there are hardly any, and
+    the search takes 0.007 s, and copies 1 to 2 MB of what a helper shares with it.
     """
+    gc.disable()
     try:
         main()
     except SystemExit as end:
