@@ -50,12 +50,9 @@ DENSE_BLOCK_CELLS = 1 << 22
 # tenth more time, and twice as much 5 MB more for each process.
 CHUNK_BYTES = 3 << 18
 
-# The smallest file that several processes read in parts: starting one takes 10 ms,
-# reading this much 0.3 s.
-PARTED_BYTES = 1 << 26
-
-# A helper's part of a file, where an even one were 1: it has to hand over as well.
-HELPER_SHARE = 0.9
+# The smallest file that several processes read: starting one takes 10 ms, reading this
+# much 0.3 s.
+SHARED_BYTES = 1 << 26
 
 # To read a line takes as long as to draw so many cells, queries times draws.
 CELLS_A_LINE = 8

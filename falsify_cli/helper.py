@@ -40,15 +40,15 @@ def may_fork() -> bool:
 def elsewhere(results: Callable[[], Iterable[R]]) -> Iterator[Iterator[R]]:
     """Have results computed by a helper, from all that is known here and now.
 
-    They travel pickled, once all of them are there; to read them is to wait for that.
-    An error is raised behind the results that came before it, MemoryError where the
-    helper was killed. The helper lives no longer than the context.
+    They travel pickled, once all of them are there and the last one first; to read
+    them is to wait for that. An error is raised instead of any result, MemoryError
+    where the helper was killed. The helper lives no longer than the context.
     """
     try:
         ours, theirs = os.pipe()
     except OSError:
         # No room for another process, or none to talk to it: this one does it all.
-        yield iter(results())
+        yield _here(results)
         return
     stream = os.fdopen(ours, "rb")
     child = None
@@ -65,7 +65,7 @@ def elsewhere(results: Callable[[], Iterable[R]]) -> Iterator[Iterator[R]]:
             os.close(theirs)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        yield iter(results()) if child is None else _received(stream)
+        yield _here(results) if child is None else _received(stream)
     finally:
         stream.close()
         if child:
@@ -74,6 +74,11 @@ def elsewhere(results: Callable[[], Iterable[R]]) -> Iterator[Iterator[R]]:
                 os.kill(child, signal.SIGKILL)
             with suppress(ChildProcessError):
                 os.waitpid(child, 0)
+
+
+def _here(results: Callable[[], Iterable[R]]) -> Iterator[R]:
+    """The same in this process, once they are asked for."""
+    yield from reversed(list(results()))
 
 
 def _serve(
@@ -90,10 +95,10 @@ def _serve(
                 outcomes.add((_RESULT, result))
         except Exception as error:
             outcomes.add((_ERROR, error))
-        outcomes.add((_END, None))
         _end_with_reader(pipe, False)
         with os.fdopen(pipe, "wb") as stream:
             outcomes.send(stream)
+            pickle.dump((_END, None), stream)
     finally:
         # Whatever happened: neither a traceback nor the caller's cleaning up.
         os._exit(0)
@@ -130,13 +135,14 @@ class _Outcomes:
             self._store()
 
     def send(self, stream: BinaryIO) -> None:
+        """The last one first."""
         self._store()
-        for block in self._blocks:
+        for block in reversed(self._blocks):
             stream.write(block)
             block.close()
 
     def _store(self) -> None:
-        data = b"".join(self._last)
+        data = b"".join(reversed(self._last))
         if data:
             block = mmap.mmap(-1, len(data))
             block.write(data)

@@ -47,11 +47,11 @@ def shared() -> Path:
 
 @pytest.fixture(scope="module")
 def small_work_is_shared() -> Iterator[None]:
-    """Have helper processes take part in however little there is to do."""
+    """Have processes and threads share however little there is to do."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(defaults, "PARTED_BYTES", 0)
+        patch.setattr(defaults, "SHARED_BYTES", 0)
         patch.setattr(defaults, "SHARED_CELLS", 0)
-        patch.setattr("falsify_cli.read.source._READ_AHEAD", 4)
+        patch.setattr("falsify_cli.read.pieces._AHEAD", 4)
         yield
 
 

@@ -17,14 +17,10 @@ from typing import NoReturn
 import numpy as np
 import pytest
 from conftest import ROOT
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from falsify_cli import defaults
 from falsify_cli.errors import InputError
 from falsify_cli.helper import elsewhere, may_fork
-from falsify_cli.ids import PADDING
-from falsify_cli.read import read_run, source
+from falsify_cli.read import read_run
 
 pytestmark = [
     pytest.mark.skipif(not may_fork(), reason="processes of one thread, on Linux"),
@@ -32,30 +28,32 @@ pytestmark = [
 ]
 
 
-def test_results_come_in_order_from_another_process() -> None:
-    with elsewhere(lambda: ((n, os.getpid()) for n in range(5))) as results:
+@pytest.mark.parametrize("bytes_of_a_block", [1, 100, 1 << 20])
+def test_results_come_from_another_process_the_last_one_first(
+    bytes_of_a_block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("falsify_cli.helper._BLOCK_BYTES", bytes_of_a_block)
+    with elsewhere(lambda: ((n, os.getpid()) for n in range(50))) as results:
         found = list(results)
-    assert [n for n, _ in found] == list(range(5))
+    assert [n for n, _ in found] == list(range(50))[::-1]
     assert len({process for _, process in found} | {os.getpid()}) == 2
 
 
 def test_results_larger_than_a_pipe_come_whole() -> None:
     column = np.random.default_rng(1).random(1 << 18)
     with elsewhere(lambda: [column, column[::-1]]) as results:
-        one, two = results
+        two, one = results
     assert np.array_equal(one, column)
     assert np.array_equal(two, column[::-1])
 
 
-def test_an_error_comes_behind_the_results_before_it() -> None:
+def test_an_error_comes_instead_of_the_results_before_it() -> None:
     def failing() -> Iterator[int]:
         yield 1
         raise KeyError("gone")
 
-    with elsewhere(failing) as results:
-        assert next(results) == 1
-        with pytest.raises(KeyError, match="gone"):
-            next(results)
+    with elsewhere(failing) as results, pytest.raises(KeyError, match="gone"):
+        next(results)
 
 
 def test_what_cannot_travel_is_an_error_and_not_an_end() -> None:
@@ -76,7 +74,7 @@ def test_a_helper_that_was_killed_is_a_want_of_memory() -> None:
 
 
 def test_a_helper_killed_while_it_sends_is_a_want_of_memory_too() -> None:
-    with elsewhere(lambda: [(os.getpid(), b""), (0, bytes(1 << 22))]) as results:
+    with elsewhere(lambda: [(0, bytes(1 << 22)), (os.getpid(), b"")]) as results:
         os.kill(next(results)[0], signal.SIGKILL)
         with pytest.raises(MemoryError, match="killed"):
             list(results)
@@ -132,8 +130,8 @@ def test_without_room_for_a_helper_this_process_does_the_work(
 
     monkeypatch.setattr(os, call, refused)
     before = set(os.listdir("/proc/self/fd"))
-    with elsewhere(lambda: [os.getpid()]) as results:
-        assert list(results) == [os.getpid()]
+    with elsewhere(lambda: [1, os.getpid()]) as results:
+        assert list(results) == [os.getpid(), 1]
     assert set(os.listdir("/proc/self/fd")) == before
 
 
@@ -232,107 +230,38 @@ finally:
     assert (ended.stdout, ended.stderr) == ("once killed finally end\n", "")
 
 
-# ---- parts of a file --------------------------------------------------------------
-
-LINES = st.lists(st.text("ab", max_size=9).map(str.encode), max_size=30)
-
-
-@settings(max_examples=200)
-@given(LINES, st.booleans(), st.integers(1, 6), st.integers(1, 40))
-def test_the_parts_of_a_file_are_its_lines(
-    tmp_path_factory: pytest.TempPathFactory,
-    lines: list[bytes],
-    ended: bool,
-    count: int,
-    size: int,
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "lines"
-    path.write_bytes(b"\n".join(lines) + (b"\n" if ended else b""))
-    with source.opened(str(path)) as file:
-        parts = file.parted(count)
-        assert len(parts) < count
-        every = [file.chunks(size), *(file.chunks_of(part, size) for part in parts)]
-        found = [[chunk.removesuffix(PADDING) for chunk in chunks] for chunks in every]
-    assert all(chunk.endswith(b"\n") for chunks in found for chunk in chunks)
-    text = path.read_bytes()
-    whole = text if text.endswith(b"\n") or not text else text + b"\n"
-    assert b"".join(chunk for chunks in found for chunk in chunks) == whole
-
-
-def test_parts_are_of_about_one_size(tmp_path: Path) -> None:
-    path = tmp_path / "lines"
-    path.write_bytes(b"".join(b"%d\n" % n for n in range(10_000, 99_999)))
-    with source.opened(str(path)) as file:
-        parts = file.parted(4)
-        read = [sum(map(len, file.chunks_of(part, 1000))) for part in parts]
-    assert len(parts) == 3
-    assert max(read) - min(read) < 0.05 * path.stat().st_size
-
-
-@pytest.mark.parametrize("what", ["small", "hashed", "packed", "pipe", "one line"])
-def test_what_cannot_be_parted_is_read_whole(
-    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "lines"
-    path.write_bytes(b"x" * 5000 if what == "one line" else b"line\n" * 1000)
-    if what == "packed":
-        import gzip
-
-        path.write_bytes(gzip.compress(os.urandom(5000)))
-    if what == "small":
-        monkeypatch.setattr(defaults, "PARTED_BYTES", 5001)
-    if what == "pipe":
-        path.unlink()
-        os.mkfifo(path)
-        threading.Thread(target=path.write_bytes, args=(b"line\n" * 1000,)).start()
-    with source.opened(str(path), digest=what == "hashed") as file:
-        assert file.parted(4) == []
-        assert sum(map(len, file.chunks(100))) >= 5000
-
-
-def test_a_file_that_is_parted_and_cannot_be_read_on_is_the_users_matter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "run"
-    path.write_bytes(b"".join(b"q%d Q0 d 1 1 t\n" % n for n in range(1000)))
-
-    def broken(*arguments: object) -> NoReturn:
-        raise OSError(errno.EIO, "Input/output error")
-
-    with source.opened(str(path)) as file:
-        (part,) = file.parted(2)
-        monkeypatch.setattr(os, "pread", broken)
-        with pytest.raises(InputError, match="run: cannot be read: Input/output"):
-            list(file.chunks_of(part, 100))
-
-
 # ---- as the user sees it ----------------------------------------------------------
 
 SHARING = """
 import sys
 from falsify_cli import defaults
-from falsify_cli.read import read_run, source
-from falsify_cli.__main__ import main
-defaults.PARTED_BYTES = defaults.SHARED_CELLS = 0
+from falsify_cli.read import read_run
+from falsify_cli.__main__ import process
+defaults.SHARED_BYTES = defaults.SHARED_CELLS = 0
 read_run.__kwdefaults__["chunk_bytes"] = 1000
 sys.argv[0] = "falsify"
-main()
+process()
 """
 
 
-def test_an_interrupt_of_all_processes_ends_them_without_a_word(tmp_path: Path) -> None:
+def sharing(tmp_path: Path, *options: str) -> subprocess.Popen[bytes]:
+    """A gate that two processes, and two threads, work on."""
     run, qrels = tmp_path / "run", tmp_path / "qrels"
     with run.open("w") as file:
         for query in range(4000):
             file.writelines(f"q{query} Q0 d{n} 1 {-n} t\n" for n in range(100))
     qrels.write_text("".join(f"q{query} 0 d1 1\n" for query in range(4000)))
-    process = subprocess.Popen(
-        [sys.executable, "-c", SHARING, "gate", run, qrels, "--threads", "2"],
+    return subprocess.Popen(
+        [sys.executable, "-c", SHARING, "gate", run, qrels, "--threads", "2", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=ROOT,
         start_new_session=True,
     )
+
+
+def test_an_interrupt_of_all_processes_ends_them_without_a_word(tmp_path: Path) -> None:
+    process = sharing(tmp_path)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     while process.poll() is None and not children.read_text():
         time.sleep(0.005)
@@ -344,7 +273,18 @@ def test_an_interrupt_of_all_processes_ends_them_without_a_word(tmp_path: Path) 
         os.kill(helper, 0)
 
 
-def test_a_fault_far_down_a_parted_file_is_told_with_its_line(tmp_path: Path) -> None:
+def test_an_interrupt_of_threads_does_not_wait_for_them(tmp_path: Path) -> None:
+    # A hundred thousand draws take a minute.
+    process = sharing(tmp_path, "--n-boot", "100000")
+    tasks = Path(f"/proc/{process.pid}/task")
+    while process.poll() is None and len(list(tasks.iterdir())) < 3:
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=5)
+    assert (process.returncode, out, err) == (130, b"", b"")
+
+
+def test_a_fault_far_down_a_shared_file_is_told_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "run"
     lines = [f"q{n // 10} Q0 d{n} 1 1 t\n" for n in range(3000)]
     lines[2500] = "q250 Q0 d2500 1 one t\n"

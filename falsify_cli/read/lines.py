@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Container, Generator, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
+from heapq import merge
 from itertools import chain
+from operator import itemgetter
 from typing import Protocol, TypeVar
 
 from falsify_cli.errors import InputError
@@ -98,15 +99,24 @@ class Text:
             except FaultyLineError as error:
                 return error
 
-        with ExitStack() as helpers:
-            others = []
-            for part in self.source.parted(processes if may_fork() else 1):
-                # Half as much at once: what helpers hold comes on top.
-                chunks = self.source.chunks_of(part, max(self.chunk_bytes // 2, 1))
-                helper = elsewhere(partial(map, work, chunks))
-                others.append(helpers.enter_context(helper))
-            own = map(work, chain([self.first], self.chunks))
-            for result in chain(own, *others):
+        with ExitStack() as stack:
+            own: Iterator[bytes] = self.chunks
+            others: list[Iterator[tuple[int, B | FaultyLineError]]] = []
+            # Half as much at once for helpers: what they hold comes on top.
+            size = max(self.chunk_bytes // 2, 1)
+            may = processes > 1 and may_fork()
+            if may and (pieces := self.source.pieces(size)) is not None:
+                stack.callback(pieces.close)
+
+                def from_back() -> Iterator[tuple[int, B | FaultyLineError]]:
+                    for number, chunk in pieces.from_back():
+                        yield number, work(chunk)
+
+                own = pieces.from_front()
+                for _ in range(processes - 1):
+                    others.append(stack.enter_context(elsewhere(from_back)))
+            behind = (result for _, result in merge(*others, key=itemgetter(0)))
+            for result in chain(map(work, chain([self.first], own)), behind):
                 if isinstance(result, FaultyLineError):
                     line = before + result.line + 1
                     raise InputError(f"{self.source.name}:{line}: {result.fault}")

@@ -12,7 +12,6 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO, Protocol, cast
 
@@ -21,6 +20,8 @@ import numpy as np
 from falsify_cli import defaults
 from falsify_cli.errors import InputError
 from falsify_cli.ids import PADDING
+from falsify_cli.read.pieces import Pieces
+from falsify_cli.words import WORD
 
 STDIN = "-"
 
@@ -34,14 +35,6 @@ _PACKED_BYTES = 1 << 14
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _BOM = b"\xef\xbb\xbf"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Some lines of a file: bytes from start up to end."""
-
-    start: int
-    end: int
 
 
 class Source:
@@ -58,6 +51,8 @@ class Source:
         self._stream = self._decompressed()
         self._plain = not self.notes
         self._head = self._without_mark(self._read(4))
+        # Bytes of the file before what no chunk has held yet.
+        self._given = 4 - len(self._head) if self._plain else 0
 
     @property
     def sha256(self) -> str | None:
@@ -72,21 +67,24 @@ class Source:
         A last line without a line end gets one. Linear for lines of any length.
         """
         _spare_page_faults()
-        return _whole_lines(self._head, iter(partial(self._read, size), b""))
+        for chunk in _whole_lines(self._head, iter(partial(self._read, size), b"")):
+            self._given += len(chunk) - WORD
+            yield chunk
 
-    def parted(self, count: int) -> list[Part]:
-        """Cut the file, and read of it from here on only the first part.
+    def pieces(self, size: int) -> Pieces | None:
+        """All behind the chunks given so far, for several processes to read.
 
-        Returns the others, up to count - 1: fewer where lines are long, none where
-        the file is small, packed, hashed or a pipe.
+        None where the file is small, packed, hashed or a pipe. To be closed.
         """
         if not self._plain or self._tap.hash is not None:
-            return []
-        return self._tap.parted(count)
-
-    def chunks_of(self, part: Part, size: int) -> Iterator[bytes]:
-        """The chunks of another part; in another process, too."""
-        return _whole_lines(b"", self._tap.read_part(part, size))
+            return None
+        end = self._tap.size()
+        if end is None or end < max(defaults.SHARED_BYTES, self._given + 1):
+            return None
+        try:
+            return Pieces(self._tap.at, self._given, end, size)
+        except OSError:
+            return None
 
     def _read(self, size: int) -> bytes:
         try:
@@ -166,7 +164,6 @@ class _Tap(io.RawIOBase):
     def __init__(self, name: str, stream: BinaryIO, *, digest: bool) -> None:
         self.hash = hashlib.sha256() if digest else None
         self._name, self._stream, self._ahead = name, stream, b""
-        self._passed, self._end = 0, sys.maxsize
 
     def readable(self) -> bool:
         return True
@@ -193,7 +190,6 @@ class _Tap(io.RawIOBase):
     def _read_into(self, view: memoryview) -> int:
         # The unbuffered layer, so that a pipe's bytes are handed on as they come.
         raw: Any = getattr(self._stream, "raw", self._stream)
-        view = view[: self._end - self._passed]
         try:
             # None says that a pipe which does not block has nothing yet.
             while (size := raw.readinto(view)) is None:
@@ -202,51 +198,28 @@ class _Tap(io.RawIOBase):
             raise self._unreadable(error) from error
         if self.hash is not None:
             self.hash.update(view[:size])
-        self._passed += size
         return int(size)
 
     def _unreadable(self, error: OSError) -> InputError:
         return InputError(f"{self._name}: cannot be read: {error.strerror}")
 
-    def parted(self, count: int) -> list[Part]:
-        """Stop at the end of the first of count parts, and return the others."""
+    def size(self) -> int | None:
+        """In bytes; None for what is no file of its own."""
         if self._name == STDIN:
-            return []
+            return None
         status = os.fstat(self._stream.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size < defaults.PARTED_BYTES:
-            return []
-        share = defaults.HELPER_SHARE / count
-        shares = (1 - others * share for others in range(count - 1, 0, -1))
-        wanted = (int(status.st_size * place) for place in shares)
-        found = {self._line_end(place) for place in wanted if place > self._passed}
-        starts = sorted(place for place in found if place is not None)
-        if starts:
-            self._end = starts[0]
-        ends = [*starts[1:], sys.maxsize][: len(starts)]
-        return [Part(*borders) for borders in zip(starts, ends, strict=True)]
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
 
-    def _line_end(self, place: int) -> int | None:
-        """Where the line ends that goes on at a place; None for the last line."""
-        for body in self.read_part(Part(place, sys.maxsize), _READ_AHEAD):
-            end = body.find(b"\n") + 1
-            if end:
-                return place + end
-            place += len(body)
-        return None
-
-    def read_part(self, part: Part, size: int) -> Iterator[bytes]:
-        """The bytes of a part, size at a time, wherever else the file is read."""
-        place = part.start
-        while place < part.end:
-            try:
-                more = min(size, part.end - place)
-                body = os.pread(self._stream.fileno(), more, place)
-            except OSError as error:
-                raise self._unreadable(error) from error
-            if not body:
-                return
-            yield body
-            place += len(body)
+    def at(self, place: int, size: int) -> bytes:
+        """So many bytes at a place, wherever else the file is read."""
+        parts = []
+        try:
+            while size and (part := os.pread(self._stream.fileno(), size, place)):
+                parts.append(part)
+                place, size = place + len(part), size - len(part)
+        except OSError as error:
+            raise self._unreadable(error) from error
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 class _Decompressor(Protocol):

@@ -1,0 +1,101 @@
+"""A plain file in pieces, which several processes take from its two ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from array import array
+from collections.abc import Callable, Iterator
+
+from falsify_cli.ids import PADDING
+
+# How many pieces there are at most: their numbers have to fit into a pipe.
+_MOST = 1 << 14
+# Bytes read beyond a piece, in which its last line mostly ends.
+_AHEAD = 1 << 12
+
+
+class Pieces:
+    """The lines of a file from some place on, in pieces of about size bytes.
+
+    To be made before processes are forked. One of them takes pieces from the front,
+    all others from the back, until they meet: none waits for another, however little
+    of its time the system gives to each. To be closed by every process that stays.
+    """
+
+    def __init__(
+        self, read: Callable[[int, int], bytes], start: int, end: int, size: int
+    ) -> None:
+        """Share the lines from start, behind a line end, up to end.
+
+        read: so many bytes at a place, fewer only at the end of the file.
+        Raises OSError where there is no room for what is shared.
+        """
+        size = max(size, -(-(end - start) // _MOST))
+        count = -(-(end - start) // size)
+        self._read, self._start, self._end, self._size = read, start, end, size
+        # Whoever takes a piece first takes a permit. With one for each piece those
+        # taken in order from the front, and the numbers taken from the back, never
+        # cross. To read a pipe is to take, for all processes that have it.
+        self._permits = _filled(bytes(count))
+        try:
+            self._from_back = _filled(array("H", reversed(range(count))).tobytes())
+        except OSError:
+            os.close(self._permits)
+            raise
+
+    def close(self) -> None:
+        """Take no more."""
+        os.close(self._permits)
+        os.close(self._from_back)
+
+    def from_front(self) -> Iterator[bytes]:
+        """Chunks of whole lines in the order of the file, two pieces at a time."""
+        number = 0
+        while taken := len(os.read(self._permits, 2)):
+            yield from self._lines(number, number + taken)
+            number += taken
+
+    def from_back(self) -> Iterator[tuple[int, bytes]]:
+        """Numbers, the last first, and chunks of whole lines: those of one piece."""
+        while os.read(self._permits, 1):
+            number = int.from_bytes(os.read(self._from_back, 2), sys.byteorder)
+            for chunk in self._lines(number, number + 1):
+                yield number, chunk
+
+    def _lines(self, first: int, behind: int) -> Iterator[bytes]:
+        """The lines that begin in some pieces, in one chunk; none if none does."""
+        start = self._start + first * self._size
+        end = min(self._start + behind * self._size, self._end)
+        # A line begins behind a line end.
+        body = self._read(start - 1, end + _AHEAD - start)
+        begin = body.find(b"\n") + 1
+        if not 1 <= begin <= end - start:
+            return
+        stop = body.find(b"\n", end - start) + 1
+        lines: list[bytes | memoryview] = [memoryview(body)[begin : stop or None]]
+        place = start - 1 + len(body)
+        while not stop and (more := self._read(place, _AHEAD)):
+            stop = more.find(b"\n") + 1
+            lines.append(more[: stop or None])
+            place += len(more)
+        # The last line of a file may have no end.
+        chunk = b"".join((*lines, b"" if stop else b"\n", PADDING))
+        # Else a second copy would live on while the chunk is parsed.
+        del body, lines
+        yield chunk
+
+
+def _filled(content: bytes) -> int:
+    """A pipe that holds these bytes, and ends behind them."""
+    ours, theirs = os.pipe()
+    try:
+        os.set_blocking(theirs, False)
+        if os.write(theirs, content) < len(content):
+            raise OSError("a pipe too small")
+    except OSError:
+        os.close(ours)
+        raise
+    finally:
+        os.close(theirs)
+    return ours
