@@ -163,5 +163,5 @@ def permutations(
     keys.sort(axis=1)
     keys &= mask
     # As indices of their own width they are taken twice as fast.
-    orders: Ints = keys.astype(np.int64)
+    orders: Ints = keys.view(np.int64) if word is np.uint64 else keys.astype(np.int64)
     return orders
