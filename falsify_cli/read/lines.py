@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable, Container, Generator, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from heapq import merge
+from functools import partial
 from itertools import chain
-from operator import itemgetter
 from typing import Protocol, TypeVar
 
 from falsify_cli.errors import InputError
-from falsify_cli.helper import elsewhere, may_fork
+from falsify_cli.helper import may_fork
 from falsify_cli.ids import PADDING
 from falsify_cli.read.fields import FaultyLineError, Table, WrongWidthError, cut
 from falsify_cli.read.layout import (
@@ -63,60 +62,20 @@ class Text:
     ) -> Generator[tuple[int, B], None, None]:
         """Parse every chunk, in order.
 
-        parse: a pure function of one table. processes: as many work on the file,
-        each on a part, where it is large and plain; close what is returned, or they
-        may work on for nothing.
+        parse: a pure function of one table. processes: as many read the file where it
+        is large and plain; close what is returned, or they may work on for nothing.
         Yields the number of lines before each block, and the block.
         Raises InputError with the file's own line number for a faulty line.
         """
-        layout, before = self.opening.layout, 0
-
-        def work(chunk: bytes) -> B | FaultyLineError:
-            header_line = self.opening.header_line if chunk is self.first else -1
-            result = parsed(chunk, header_line)
-            # One kind of fault is looked for after the other; the first faulty line is
-            # told, whatever its kind and wherever chunks end.
-            while isinstance(result, FaultyLineError) and result.line:
-                lines = chunk[:-WORD].split(b"\n")[: result.line]
-                before = b"".join(line + b"\n" for line in lines) + PADDING
-                earlier = parsed(before, header_line)
-                if not isinstance(earlier, FaultyLineError):
-                    break
-                result = earlier
-            return result
-
-        def parsed(chunk: bytes, header_line: int) -> B | FaultyLineError:
-            try:
-                table = cut(chunk, layout.columns, layout.is_record, header_line)
-                wide = table.wide()
-                if len(wide) and not layout.open_ended:
-                    raise WrongWidthError(table.line(int(wide[0])))
-                return parse(table)
-            except WrongWidthError as error:
-                fields = fields_of(chunk[:-WORD].split(b"\n")[error.line])
-                fault = wrong_width(layout, len(fields), b" ".join(fields))
-                return FaultyLineError(error.line, fault)
-            except FaultyLineError as error:
-                return error
-
+        before, work = 0, partial(self._block_or_first_fault, parse)
+        # Half as much at once for helpers: what they hold comes on top.
+        size = max(self.chunk_bytes // 2, 1)
         with ExitStack() as stack:
-            own: Iterator[bytes] = self.chunks
-            others: list[Iterator[tuple[int, B | FaultyLineError]]] = []
-            # Half as much at once for helpers: what they hold comes on top.
-            size = max(self.chunk_bytes // 2, 1)
+            rest: Iterator[B | FaultyLineError] = map(work, self.chunks)
             may = processes > 1 and may_fork()
             if may and (pieces := self.source.pieces(size)) is not None:
-                stack.callback(pieces.close)
-
-                def from_back() -> Iterator[tuple[int, B | FaultyLineError]]:
-                    for number, chunk in pieces.from_back():
-                        yield number, work(chunk)
-
-                own = pieces.from_front()
-                for _ in range(processes - 1):
-                    others.append(stack.enter_context(elsewhere(from_back)))
-            behind = (result for _, result in merge(*others, key=itemgetter(0)))
-            for result in chain(map(work, chain([self.first], own)), behind):
+                rest = stack.enter_context(pieces.results(work, processes - 1))
+            for result in chain(map(work, [self.first]), rest):
                 if isinstance(result, FaultyLineError):
                     line = before + result.line + 1
                     raise InputError(f"{self.source.name}:{line}: {result.fault}")
@@ -125,6 +84,41 @@ class Text:
                 before += lines
                 # Else it would live on while the next chunk is parsed.
                 del result
+
+    def _block_or_first_fault(
+        self, parse: Callable[[Table], B], chunk: bytes
+    ) -> B | FaultyLineError:
+        """One kind of fault is looked for after the other; the first line is told.
+
+        Whatever its kind, and wherever chunks end.
+        """
+        header_line = self.opening.header_line if chunk is self.first else -1
+        result = self._block_or_fault(parse, chunk, header_line)
+        while isinstance(result, FaultyLineError) and result.line:
+            lines = chunk[:-WORD].split(b"\n")[: result.line]
+            above = b"".join(line + b"\n" for line in lines) + PADDING
+            earlier = self._block_or_fault(parse, above, header_line)
+            if not isinstance(earlier, FaultyLineError):
+                break
+            result = earlier
+        return result
+
+    def _block_or_fault(
+        self, parse: Callable[[Table], B], chunk: bytes, header_line: int
+    ) -> B | FaultyLineError:
+        layout = self.opening.layout
+        try:
+            table = cut(chunk, layout.columns, layout.is_record, header_line)
+            wide = table.wide()
+            if len(wide) and not layout.open_ended:
+                raise WrongWidthError(table.line(int(wide[0])))
+            return parse(table)
+        except WrongWidthError as error:
+            fields = fields_of(chunk[:-WORD].split(b"\n")[error.line])
+            fault = wrong_width(layout, len(fields), b" ".join(fields))
+            return FaultyLineError(error.line, fault)
+        except FaultyLineError as error:
+            return error
 
     def notes(self, oddities: Iterable[str]) -> tuple[str, ...]:
         """What was not plain about the file, each thing once."""

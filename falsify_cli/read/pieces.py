@@ -6,8 +6,16 @@ import os
 import sys
 from array import array
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from heapq import merge
+from itertools import chain
+from operator import itemgetter
+from typing import TypeVar
 
+from falsify_cli.helper import elsewhere
 from falsify_cli.ids import PADDING
+
+R = TypeVar("R")
 
 # How many pieces there are at most: their numbers have to fit into a pipe.
 _MOST = 1 << 14
@@ -18,9 +26,9 @@ _AHEAD = 1 << 12
 class Pieces:
     """The lines of a file from some place on, in pieces of about size bytes.
 
-    To be made before processes are forked. One of them takes pieces from the front,
-    all others from the back, until they meet: none waits for another, however little
-    of its time the system gives to each. To be closed by every process that stays.
+    One process takes them from the front, helpers from the back, until they meet: none
+    waits for another, however little of its time the system gives to each. To be
+    closed.
     """
 
     def __init__(
@@ -34,9 +42,9 @@ class Pieces:
         size = max(size, -(-(end - start) // _MOST))
         count = -(-(end - start) // size)
         self._read, self._start, self._end, self._size = read, start, end, size
-        # Whoever takes a piece first takes a permit. With one for each piece those
-        # taken in order from the front, and the numbers taken from the back, never
-        # cross. To read a pipe is to take, for all processes that have it.
+        # Whoever takes a piece first takes one of as many permits, so that those counted
+        # up from the front and those counted down from the back never cross. To read a
+        # pipe is to take, whichever process does it.
         self._permits = _filled(bytes(count))
         try:
             self._from_back = _filled(array("H", reversed(range(count))).tobytes())
@@ -48,6 +56,26 @@ class Pieces:
         """Take no more."""
         os.close(self._permits)
         os.close(self._from_back)
+
+    @contextmanager
+    def results(
+        self, work: Callable[[bytes], R], helpers: int
+    ) -> Iterator[Iterator[R]]:
+        """What work makes of every chunk, in the order of the file.
+
+        helpers: as many processes help, no longer than the context lives. The pieces
+        are closed behind it.
+        """
+
+        def from_back() -> Iterator[tuple[int, R]]:
+            for number, chunk in self.from_back():
+                yield number, work(chunk)
+
+        with ExitStack() as stack:
+            stack.callback(self.close)
+            behind = [stack.enter_context(elsewhere(from_back)) for _ in range(helpers)]
+            in_order = merge(*behind, key=itemgetter(0))
+            yield chain(map(work, self.from_front()), map(itemgetter(1), in_order))
 
     def from_front(self) -> Iterator[bytes]:
         """Chunks of whole lines in the order of the file, two pieces at a time."""
