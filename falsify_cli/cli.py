@@ -180,7 +180,8 @@ Threads = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="As many share large work.  [default: the cores, 4 at most]",
+        help="Processes and threads that share large work.  "
+        "[default: the cores, 4 at most]",
     ),
 ]
 

@@ -26,7 +26,8 @@ def may_fork() -> bool:
     """Whether a child can be forked safely: nothing else runs in this process.
 
     Another thread may hold a lock at that moment, which its copy never gives back.
-    The command line starts none; a Python program that uses the package may.
+    The command line has started none while it reads; a Python program may have, and
+    one that has just ended still counts for a moment.
     """
     if sys.platform != "linux":
         return False
@@ -159,5 +160,10 @@ def _received(stream: BinaryIO) -> Iterator[R]:
         if kind == _END:
             return
         if kind == _ERROR:
-            raise value
+            try:
+                raise value
+            finally:
+                # Else it and this frame would keep each other, and all that is known
+                # here, alive: a run whose lists are not in order is read again.
+                del value
         yield value

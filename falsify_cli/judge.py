@@ -99,9 +99,9 @@ def gate(
     lists there. rel_level: the lowest relevant grade. corpus: a file of document
     ids, or their number. queries: "judged" or "answered". strict: the companion
     metric counts. drop_self: ignore documents with their query's id. group: a file
-    of query and group ids, resampled together. threads: as many share large work:
-    threads draw, and processes read where this one has no other thread and the system
-    is Linux; they change no number.
+    of query and group ids, resampled together. threads: processes and threads that
+    share large work, the cores where None: threads draw; processes read, on Linux and
+    where this one has no other thread. They change no number.
     digest: hash the files, for the report. progress: called along the way. tell:
     takes a line for the user, before work that takes more than a minute.
 

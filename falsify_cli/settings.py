@@ -28,7 +28,7 @@ def threads_or_cores(threads: int | None) -> int:
     if threads is None:
         allowed = getattr(os, "sched_getaffinity", None)
         cores = len(allowed(0)) if allowed else os.cpu_count()
-        return min(cores or 1, defaults.MOST_PROCESSES)
+        return min(cores or 1, defaults.MOST_THREADS)
     if threads < 1:
         raise UsageError(f"threads: expected 1 or more, found {threads}")
     return threads

@@ -109,8 +109,8 @@ def _unused_prefix(ids: Ids) -> str:
 class Ground:
     """A benchmark without a run: the qrels, and what a metric makes of them.
 
-    parameters: what was asked for. gold: of the metric. threads: as many share large
-    work.
+    parameters: what was asked for. gold: of the metric. threads: those that share
+    large work.
     """
 
     qrels: Qrels
@@ -130,6 +130,7 @@ class Ground:
     ) -> Ground:
         """Read a benchmark.
 
+        threads: processes and threads that share large work, the cores where None.
         Raises what the gate raises, on qrels without a relevant document as well.
         """
         p = parameters

@@ -15,9 +15,10 @@ import pytest
 from conftest import ROOT, read_in_chunks
 
 from falsify_cli import gate
-from falsify_cli.helper import may_fork
 from falsify_cli.judgement import Judgement
+from falsify_cli.threads import ahead, at_once
 
+LINUX = sys.platform == "linux"
 METRICS = ["nDCG@5", "AP", "R@5_top1"]
 
 
@@ -52,8 +53,8 @@ def judged(
     run_file, qrels_file = folder / "run", folder / "qrels"
     run_file.write_text("\n".join(run) + "\n")
     qrels_file.write_text("\n".join(qrels) + "\n")
-    found = gate(run_file, qrels_file, METRICS, **({"n_boot": 200} | asked))
-    return report_of(found)
+    settings: dict[str, Any] = {"n_boot": 200, "metric": METRICS} | asked
+    return report_of(gate(run_file, qrels_file, **settings))
 
 
 def report_of(found: Judgement) -> dict[str, Any]:
@@ -140,13 +141,47 @@ def test_processes_and_threads_change_nothing(
         return fork()
 
     monkeypatch.setattr(os, "fork", counted)
+    # The system may not have forgotten the threads of the gate before yet.
+    monkeypatch.setattr("falsify_cli.read.lines.may_fork", lambda: LINUX)
     read_in_chunks(monkeypatch, 100)
     alone = judged(tmp_path, run, qrels, threads=1, digest=False)
     assert not forked
     for threads in (2, 3, 4):
         assert alone == judged(tmp_path, run, qrels, threads=threads, digest=False)
     # At 2, 3 and 4 processes one helper fewer, for the run and for the qrels.
-    assert len(forked) == (2 * (1 + 2 + 3) if may_fork() else 0)
+    assert len(forked) == (2 * (1 + 2 + 3) if LINUX else 0)
+
+
+@pytest.mark.parametrize(
+    ("metric", "spare", "drawing", "resampling"),
+    [("AP", 0, 3, 3), ("AP", -1, 1, 1), ("bpref", 0, 1, 3)],
+    ids=["large", "small", "pytrec_eval"],
+)
+def test_large_work_is_shared_by_threads(
+    metric: str,
+    spare: int,
+    drawing: int,
+    resampling: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run, seen = run_lines(), []
+
+    def at_once_watched(tasks: Any, threads: int, tick: Any) -> Any:
+        seen.append(("at_once", threads))
+        return at_once(tasks, threads, tick)
+
+    def ahead_watched(items: Any, threads: int) -> Any:
+        seen.append(("ahead", threads))
+        return ahead(items, threads)
+
+    monkeypatch.setattr("falsify_cli.nulls.at_once", at_once_watched)
+    monkeypatch.setattr("falsify_cli.interval.ahead", ahead_watched)
+    # 200 draws for 20 queries, of the metric and of R@10_top1; a line counts for eight.
+    work = 2 * 200 * 20 + 8 * len(run)
+    monkeypatch.setattr("falsify_cli.defaults.SHARED_CELLS", work - spare)
+    judged(tmp_path, run, qrels_lines(), metric=metric, threads=3)
+    assert seen == [("at_once", drawing), ("ahead", resampling)]
 
 
 def test_mappings_in_any_order_are_judged_as_files_are(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 import threading
 from itertools import chain
 from pathlib import Path
@@ -16,11 +17,13 @@ from hypothesis import strategies as st
 from falsify_cli import defaults
 from falsify_cli.errors import InputError
 from falsify_cli.ids import PADDING
-from falsify_cli.read import pieces, source
+from falsify_cli.read import pieces, read_run, source
 
-pytestmark = pytest.mark.usefixtures("small_work_is_shared")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="of Linux"),
+    pytest.mark.usefixtures("small_work_is_shared"),
+]
 
-# Two bytes are shorter than any mark at the beginning of a file.
 LINES = st.lists(st.text("ab", max_size=9).map(str.encode), max_size=30)
 
 
@@ -38,14 +41,14 @@ def test_each_line_is_taken_once_and_in_order(
     text = b"\n".join(lines) + (b"\n" if ended else b"")
     path.write_bytes(text)
     with source.opened(str(path)) as file:
-        head = list(next(file.chunks(first), PADDING).removesuffix(PADDING))
+        head = next(file.chunks(first), PADDING).removesuffix(PADDING)
         left = file.pieces(size)
         front: list[bytes] = []
         back: dict[int, bytes] = {}
         if left is not None:
-            ways = left.from_front(), left.from_back()
             # Each turn is one of three processes': one that goes forward, two back.
-            turns = data.draw(st.lists(st.integers(0, 1), max_size=30))
+            ways = left.from_front(), left.from_back(), left.from_back()
+            turns = data.draw(st.lists(st.integers(0, 2), max_size=30))
             for turn in turns:
                 found = next(ways[turn], None)
                 if isinstance(found, bytes):
@@ -60,7 +63,7 @@ def test_each_line_is_taken_once_and_in_order(
     chunks = [c.removesuffix(PADDING) for c in chain(front, found_back)]
     assert all(chunk.endswith(b"\n") for chunk in chunks)
     whole = text if text.endswith(b"\n") or not text else text + b"\n"
-    assert bytes(head) + b"".join(chunks) == whole
+    assert head + b"".join(chunks) == whole
 
 
 @pytest.mark.parametrize("most", [1, 3, 100])
@@ -107,6 +110,40 @@ def test_without_room_for_what_is_shared_the_file_is_read_alone(
     assert set(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.parametrize("text", [b"a", b"a\n", b"abc", b"abcd\n", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_what_is_given_counts_from_the_first_byte(
+    text: bytes, mark: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(mark + text + b"\n" + b"more\n" * 9)
+    with source.opened(str(path)) as file:
+        first = next(file.chunks(1)).removesuffix(PADDING)
+        left = file.pieces(1000)
+        assert left is not None
+        (rest,) = left.from_front()
+        left.close()
+    whole = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    assert first + rest.removesuffix(PADDING) == whole
+
+
+def test_a_process_of_several_threads_reads_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run"
+    path.write_bytes(b"".join(b"q%d Q0 d 1 1 t\n" % n for n in range(1000)))
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait, daemon=True)
+    monkeypatch.setattr(os, "fork", lambda: pytest.fail("forked"))
+    thread.start()
+    try:
+        run = read_run(str(path), processes=2, chunk_bytes=100)
+    finally:
+        done.set()
+        thread.join()
+    assert len(run.queries) == 1000
+
+
 @pytest.mark.parametrize("what", ["small", "hashed", "packed", "pipe", "given whole"])
 def test_what_cannot_be_shared_is_read_whole(
     what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -122,7 +159,8 @@ def test_what_cannot_be_shared_is_read_whole(
     if what == "pipe":
         path.unlink()
         os.mkfifo(path)
-        threading.Thread(target=path.write_bytes, args=(b"line\n" * 1000,)).start()
+        text = b"line\n" * 1000
+        threading.Thread(target=path.write_bytes, args=(text,), daemon=True).start()
     with source.opened(str(path), digest=what == "hashed") as file:
         chunks = file.chunks(10_000 if what == "given whole" else 100)
         first = next(chunks)

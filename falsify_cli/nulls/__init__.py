@@ -59,8 +59,8 @@ def null_models_together(
     """Build all four nulls of each metric over the same queries.
 
     n_boot: draws of each. threads: as many nulls are drawn at once, unless pytrec_eval
-    scores: it does not run beside itself. tick: called after each of the four, to show
-    progress.
+    scores: it keeps the interpreter to itself. tick: called after each of the four, to
+    show progress.
     Raises InternalError where draws and closed form of a null disagree.
     """
     tasks = [

@@ -27,8 +27,8 @@ class Pieces:
     """The lines of a file from some place on, in pieces of about size bytes.
 
     One process takes them from the front, helpers from the back, until they meet: none
-    waits for another, however little of its time the system gives to each. To be
-    closed.
+    waits for more than another's last piece, however little of its time the system
+    gives to each. To be closed.
     """
 
     def __init__(
@@ -42,9 +42,9 @@ class Pieces:
         size = max(size, -(-(end - start) // _MOST))
         count = -(-(end - start) // size)
         self._read, self._start, self._end, self._size = read, start, end, size
-        # Whoever takes a piece first takes one of as many permits, so that those counted
-        # up from the front and those counted down from the back never cross. To read a
-        # pipe is to take, whichever process does it.
+        # Whoever takes a piece first takes one of as many permits, so that those
+        # counted up from the front and those counted down from the back never cross.
+        # To read a pipe is to take, whichever process does it.
         self._permits = _filled(bytes(count))
         try:
             self._from_back = _filled(array("H", reversed(range(count))).tobytes())
@@ -70,6 +70,8 @@ class Pieces:
         def from_back() -> Iterator[tuple[int, R]]:
             for number, chunk in self.from_back():
                 yield number, work(chunk)
+                # Else it would live on while the next one is read.
+                del chunk
 
         with ExitStack() as stack:
             stack.callback(self.close)
@@ -81,25 +83,28 @@ class Pieces:
         """Chunks of whole lines in the order of the file, two pieces at a time."""
         number = 0
         while taken := len(os.read(self._permits, 2)):
-            yield from self._lines(number, number + taken)
+            if chunk := self._lines(number, number + taken):
+                yield chunk
+            del chunk
             number += taken
 
     def from_back(self) -> Iterator[tuple[int, bytes]]:
         """Numbers, the last first, and chunks of whole lines: those of one piece."""
         while os.read(self._permits, 1):
             number = int.from_bytes(os.read(self._from_back, 2), sys.byteorder)
-            for chunk in self._lines(number, number + 1):
+            if chunk := self._lines(number, number + 1):
                 yield number, chunk
+            del chunk
 
-    def _lines(self, first: int, behind: int) -> Iterator[bytes]:
-        """The lines that begin in some pieces, in one chunk; none if none does."""
+    def _lines(self, first: int, behind: int) -> bytes:
+        """The lines that begin in some pieces, in one chunk; nothing if none does."""
         start = self._start + first * self._size
         end = min(self._start + behind * self._size, self._end)
         # A line begins behind a line end.
         body = self._read(start - 1, end + _AHEAD - start)
         begin = body.find(b"\n") + 1
         if not 1 <= begin <= end - start:
-            return
+            return b""
         stop = body.find(b"\n", end - start) + 1
         lines: list[bytes | memoryview] = [memoryview(body)[begin : stop or None]]
         place = start - 1 + len(body)
@@ -108,10 +113,7 @@ class Pieces:
             lines.append(more[: stop or None])
             place += len(more)
         # The last line of a file may have no end.
-        chunk = b"".join((*lines, b"" if stop else b"\n", PADDING))
-        # Else a second copy would live on while the chunk is parsed.
-        del body, lines
-        yield chunk
+        return b"".join((*lines, b"" if stop else b"\n", PADDING))
 
 
 def _filled(content: bytes) -> int:

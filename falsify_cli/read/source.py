@@ -50,9 +50,10 @@ class Source:
         self._tap = _Tap(name, stream, digest=digest)
         self._stream = self._decompressed()
         self._plain = not self.notes
-        self._head = self._without_mark(self._read(4))
+        start = self._read(4)
+        self._head = self._without_mark(start)
         # Bytes of the file before what no chunk has held yet.
-        self._given = 4 - len(self._head) if self._plain else 0
+        self._given = len(start) - len(self._head)
 
     @property
     def sha256(self) -> str | None:
@@ -72,7 +73,7 @@ class Source:
             yield chunk
 
     def pieces(self, size: int) -> Pieces | None:
-        """All behind the chunks given so far, for several processes to read.
+        """All behind the chunks given so far, one at least, for several processes.
 
         None where the file is small, packed, hashed or a pipe. To be closed.
         """
