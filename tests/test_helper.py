@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -54,6 +56,26 @@ def test_an_error_comes_instead_of_the_results_before_it() -> None:
 
     with elsewhere(failing) as results, pytest.raises(KeyError, match="gone"):
         next(results)
+
+
+class GoneError(Exception):
+    """An error that can be watched."""
+
+
+def test_an_error_of_a_helper_keeps_nothing_alive() -> None:
+    def failing() -> list[int]:
+        raise GoneError
+
+    gc.disable()
+    try:
+        with elsewhere(failing) as results:
+            try:
+                list(results)
+            except GoneError as error:
+                seen = weakref.ref(error)
+        assert seen() is None
+    finally:
+        gc.enable()
 
 
 def test_what_cannot_travel_is_an_error_and_not_an_end() -> None:
