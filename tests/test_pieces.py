@@ -168,6 +168,22 @@ def test_what_cannot_be_shared_is_read_whole(
         assert sum(map(len, chain([first], chunks))) >= 5000
 
 
+@pytest.mark.parametrize("left_over", [9, 200, 498, 499])
+def test_a_file_that_becomes_shorter_is_not_read_without_its_middle(
+    left_over: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "run"
+    path.write_bytes(b"line\n" * 100)
+    with source.opened(str(path)) as file:
+        next(file.chunks(10))
+        left = file.pieces(100)
+        assert left is not None
+        os.truncate(path, left_over)
+        with pytest.raises(InputError, match="run: .* became shorter while"):
+            list(left.from_back())
+        left.close()
+
+
 def test_a_file_that_is_shared_and_cannot_be_read_on_is_the_users_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,11 +32,12 @@ class Pieces:
     """
 
     def __init__(
-        self, read: Callable[[int, int], bytes], start: int, end: int, size: int
+        self, read: Callable[[int, int, int], bytes], start: int, end: int, size: int
     ) -> None:
         """Share the lines from start, behind a line end, up to end.
 
-        read: so many bytes at a place, fewer only at the end of the file.
+        read: so many bytes at a place, fewer only at the end of the file, but a least
+        number.
         Raises OSError where there is no room for what is shared.
         """
         size = max(size, -(-(end - start) // _MOST))
@@ -101,14 +102,14 @@ class Pieces:
         start = self._start + first * self._size
         end = min(self._start + behind * self._size, self._end)
         # A line begins behind a line end.
-        body = self._read(start - 1, end + _AHEAD - start)
+        body = self._read(start - 1, end + _AHEAD - start, end - start + 1)
         begin = body.find(b"\n") + 1
         if not 1 <= begin <= end - start:
             return b""
         stop = body.find(b"\n", end - start) + 1
         lines: list[bytes | memoryview] = [memoryview(body)[begin : stop or None]]
         place = start - 1 + len(body)
-        while not stop and (more := self._read(place, _AHEAD)):
+        while not stop and (more := self._read(place, _AHEAD, 0)):
             stop = more.find(b"\n") + 1
             lines.append(more[: stop or None])
             place += len(more)
