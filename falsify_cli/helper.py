@@ -19,7 +19,7 @@ from typing import BinaryIO, NoReturn, TypeVar
 R = TypeVar("R")
 
 _RESULT, _ERROR, _END = range(3)
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 18
 
 
 def may_fork() -> bool:

@@ -68,12 +68,10 @@ class Text:
         Raises InputError with the file's own line number for a faulty line.
         """
         before, work = 0, partial(self._block_or_first_fault, parse)
-        # Half as much at once for helpers: what they hold comes on top.
-        size = max(self.chunk_bytes // 2, 1)
         with ExitStack() as stack:
             rest: Iterator[B | FaultyLineError] = map(work, self.chunks)
             may = processes > 1 and may_fork()
-            if may and (pieces := self.source.pieces(size)) is not None:
+            if may and (pieces := self.source.pieces(self.chunk_bytes)) is not None:
                 rest = stack.enter_context(pieces.results(work, processes - 1))
             for result in chain(map(work, [self.first]), rest):
                 if isinstance(result, FaultyLineError):

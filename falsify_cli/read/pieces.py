@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from heapq import merge
-from itertools import chain
+from itertools import chain, count
 from operator import itemgetter
 from typing import TypeVar
 
@@ -41,14 +41,14 @@ class Pieces:
         Raises OSError where there is no room for what is shared.
         """
         size = max(size, -(-(end - start) // _MOST))
-        count = -(-(end - start) // size)
+        pieces = -(-(end - start) // size)
         self._read, self._start, self._end, self._size = read, start, end, size
         # Whoever takes a piece first takes one of as many permits, so that those
         # counted up from the front and those counted down from the back never cross.
         # To read a pipe is to take, whichever process does it.
-        self._permits = _filled(bytes(count))
+        self._permits = _filled(bytes(pieces))
         try:
-            self._from_back = _filled(array("H", reversed(range(count))).tobytes())
+            self._from_back = _filled(array("H", reversed(range(pieces))).tobytes())
         except OSError:
             os.close(self._permits)
             raise
@@ -71,8 +71,7 @@ class Pieces:
         def from_back() -> Iterator[tuple[int, R]]:
             for number, chunk in self.from_back():
                 yield number, work(chunk)
-                # Else it would live on while the next one is read.
-                del chunk
+                del chunk  # else it would live on while the next one is read
 
         with ExitStack() as stack:
             stack.callback(self.close)
@@ -81,26 +80,26 @@ class Pieces:
             yield chain(map(work, self.from_front()), map(itemgetter(1), in_order))
 
     def from_front(self) -> Iterator[bytes]:
-        """Chunks of whole lines in the order of the file, two pieces at a time."""
-        number = 0
-        while taken := len(os.read(self._permits, 2)):
-            if chunk := self._lines(number, number + taken):
+        """Chunks of whole lines, of one piece each, in the order of the file."""
+        for number in count():
+            if not os.read(self._permits, 1):
+                return
+            if chunk := self._lines(number):
                 yield chunk
-            del chunk
-            number += taken
+            del chunk  # as above
 
     def from_back(self) -> Iterator[tuple[int, bytes]]:
-        """Numbers, the last first, and chunks of whole lines: those of one piece."""
+        """The same in the opposite order, each with the number of its piece."""
         while os.read(self._permits, 1):
             number = int.from_bytes(os.read(self._from_back, 2), sys.byteorder)
-            if chunk := self._lines(number, number + 1):
+            if chunk := self._lines(number):
                 yield number, chunk
             del chunk
 
-    def _lines(self, first: int, behind: int) -> bytes:
-        """The lines that begin in some pieces, in one chunk; nothing if none does."""
-        start = self._start + first * self._size
-        end = min(self._start + behind * self._size, self._end)
+    def _lines(self, number: int) -> bytes:
+        """The lines that begin in a piece, in one chunk; nothing if none does."""
+        start = self._start + number * self._size
+        end = min(start + self._size, self._end)
         # A line begins behind a line end.
         body = self._read(start - 1, end + _AHEAD - start, end - start + 1)
         begin = body.find(b"\n") + 1
