@@ -65,6 +65,20 @@ def test_two_threads_run_two_tasks_at_once_and_one_none() -> None:
     assert at_once([threading.current_thread] * 3, 1) == [HERE] * 3
 
 
+def test_no_thread_outlives_the_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A process of several threads is not forked.
+    join = threading.Thread.join
+    joined: list[threading.Thread] = []
+
+    def watched(thread: threading.Thread) -> None:
+        join(thread)
+        joined.append(thread)
+
+    monkeypatch.setattr(threading.Thread, "join", watched)
+    at_once([threading.current_thread] * 9, 3)
+    assert len(set(joined)) == 2
+
+
 @pytest.mark.usefixtures("no_threads")
 @pytest.mark.parametrize("threads", [2, 3])
 def test_without_room_for_a_thread_the_caller_does_the_work(threads: int) -> None:
