@@ -155,6 +155,7 @@ class _Drawing:
         # A query's points are 1 apart: how far apart that puts the labels' ends.
         self._scales = labels.sizes[labels.queries] / labels.counts.sum()
         self._widths = counts[self._number] * self._scales
+        self._least_gaps = 1 - self._widths
         # Where no query draws two labels one order does for all draws.
         self._uppers = np.cumsum(counts)[self._number] * self._scales
 
@@ -168,7 +169,9 @@ class _Drawing:
         # Where every line's label ends, from its query's first point on.
         uppers = uppers - points.take(labels.queries, axis=1)
         # It is drawn where the last point before that is not before its beginning.
-        draw, line = true_places(np.ceil(uppers) - uppers >= 1 - self._widths)
+        gaps = np.ceil(uppers)
+        gaps -= uppers
+        draw, line = true_places(gaps >= self._least_gaps)
         queries = labels.queries[line]
         sets = gold.sets[queries]
         places = gold.starts[sets]
