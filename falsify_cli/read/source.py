@@ -211,24 +211,24 @@ class _Tap(io.RawIOBase):
         status = os.fstat(self._stream.fileno())
         return status.st_size if stat.S_ISREG(status.st_mode) else None
 
-    def at(self, place: int, size: int, least: int = 0) -> bytes:
+    def at(self, place: int, size: int, least: int) -> bytes:
         """So many bytes at a place, wherever else the file is read; fewer at its end.
 
         Raises InputError for fewer than the least that have to be there.
         """
         parts = []
-        wanted = size
         try:
             while size and (part := os.pread(self._stream.fileno(), size, place)):
                 parts.append(part)
                 place, size = place + len(part), size - len(part)
         except OSError as error:
             raise self._unreadable(error) from error
-        if wanted - size < least:
+        found = parts[0] if len(parts) == 1 else b"".join(parts)
+        if len(found) < least:
             raise InputError(
                 f"{self._name}: cannot be read: it became shorter while it was read"
             )
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return found
 
 
 class _Decompressor(Protocol):
