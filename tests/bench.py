@@ -186,7 +186,9 @@ def memory_of_all(command: list[str]) -> int:
 
     Looked at every 10 ms, and only on Linux; elsewhere there are no helpers.
     """
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=ROOT)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, cwd=ROOT, env=ENVIRONMENT
+    )
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     most = 0
     while process.poll() is None:
